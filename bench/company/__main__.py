@@ -6,7 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+from bench.company import bounded
 from bench.company.batch import BATCHES, BatchCase, measure_batch
+from bench.company.bounded import BoundedFigures, measure_bounded
+from bench.company.bounded_cases import BOUNDED, BoundedCase
 from bench.company.cases import ABUSES, FAIRNESS
 from bench.company.measure import Figures, measure
 from bench.company.models import model_with_positions
@@ -18,7 +21,7 @@ from bench.company.soak import soak
 from bench.progress import progress
 from bench.result import add_json_flag, print_result
 
-_CASES = {"abuse": [*ABUSES, *BATCHES], "fairness": [*FAIRNESS, *PROBES]}
+_CASES = {"abuse": [*ABUSES, *BOUNDED, *BATCHES], "fairness": [*FAIRNESS, *PROBES]}
 _COMPANY = {"abuse": "abuse", "fairness": "heavy clients"}
 _TRANSPORTS = ["socket", "http"]
 _SPARE_POSITIONS = 64
@@ -95,21 +98,28 @@ def main() -> int:
         result = soak(settings, flags.soak)
         print_result(result.markdown(), vars(result), flags.json)
         return 1 if result.faults else 0
-    results: list[Figures | ProbeFigures] = []
+    results: list[Figures | ProbeFigures | BoundedFigures] = []
     failed = False
     for case, transport in [(case, transport) for case in cases for transport in case.transports]:
-        if (flags.only and case.name not in flags.only) or transport not in (*flags.transport, "batch"):
+        if (flags.only and case.name not in flags.only) or transport not in (*flags.transport, "batch", "both"):
             continue
         progress(f"{flags.part}: {case.name}, {transport}")
         try:
-            results += measure_batch(settings, case, transport) if isinstance(case, BatchCase) else measure(settings, case, transport)
+            if isinstance(case, BoundedCase):
+                results += measure_bounded(settings, case, transport)
+            elif isinstance(case, BatchCase):
+                results += measure_batch(settings, case, transport)
+            else:
+                results += measure(settings, case, transport)
         except (ServiceFailed, Unanswered, OSError) as fault:
             failed = True
             progress(f"{flags.part}: {case.name}, {transport}: {fault}")
     about = {name: str(value) if isinstance(value, Path) else value for name, value in vars(flags).items()}
-    print_result(markdown(_COMPANY[flags.part], results),
+    bounds = [each for each in results if isinstance(each, BoundedFigures)]
+    parts = [markdown(_COMPANY[flags.part], results), bounded.markdown(bounds) if bounds else ""]
+    print_result("\n\n".join(part for part in parts if part),
                  {"about": about | {"load_before": load, "cpus": os.cpu_count()}, "cases": results}, flags.json)
-    return 1 if failed else 0
+    return 1 if failed or not all(each.holds() for each in bounds) else 0
 
 
 if __name__ == "__main__":

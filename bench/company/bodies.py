@@ -12,7 +12,8 @@ from bench.documents.requests import FreshTokens
 LABELS = [5, 7]
 # Numbers of an endpoint in Request, and of its fields. No message has 2000; it makes a message long.
 _NUMBERS: dict[str, tuple[int, dict[str, int]]] = {
-    "score": (2, {"query": 1, "items": 2, "label_token_ids": 3, "timeout_ms": 11, "cache_salt": 13, "padding": 2000}),
+    "score": (2, {"query": 1, "items": 2, "label_token_ids": 3, "timeout_ms": 11, "cache_salt": 13, "priority": 16,
+                  "padding": 2000}),
     "chunked": (3, {"chunks": 2, "question": 4, "label_token_ids": 10, "max_new_tokens": 16, "ignore_eos": 23, "stream": 24,
                     "cache_salt": 27}),
 }
@@ -48,10 +49,10 @@ class BodyMaker:
         self.long_tokens = 0  # Of long requests.
         self._fresh = FreshTokens(vocab_size)
 
-    def score(self, query_tokens: int, items: int = 2, item_tokens: int = 1) -> Body:
+    def score(self, query_tokens: int, items: int = 2, item_tokens: int = 1, **fields: Any) -> Body:
         """The probabilities of two labels behind each item."""
         return self._body("score", query_tokens + items * item_tokens, True, query=self._fresh.take(query_tokens),
-                          items=self._fresh.lists(items, item_tokens), label_token_ids=LABELS)
+                          items=self._fresh.lists(items, item_tokens), label_token_ids=LABELS, **fields)
 
     def long(self) -> Body:
         return self.score(self.long_tokens - 2)

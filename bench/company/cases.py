@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.company import attacks
 from bench.company.bodies import Body, BodyMaker
-from bench.company.load import POLITE_SOURCE, Load, Raw
+from bench.company.load import POLITE_SOURCE, Load, Pipelined, Raw
 from bench.company.service import Service
 
 # Polite clients: KEPT ones send on one connection, FRESH ones connect for each request, LONG ones send messages of more than
@@ -27,7 +27,7 @@ HEAVY_BODIES = 4  # Each is sent with a new salt, so the cache helps none of the
 OPEN_LOOP_CONNECTIONS = 16  # Of the socket, from each of which the service reads up to 256 requests.
 
 # Clients, or what is done to the service; its notes stand in the table.
-Company = Load | Raw | Callable[[Service], AbstractContextManager[list[str]]]
+Company = Load | Raw | Pipelined | Callable[[Service], AbstractContextManager[list[str]]]
 
 
 @dataclass(frozen=True)

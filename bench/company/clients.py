@@ -11,15 +11,16 @@ import signal
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, cycle
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.company.bodies import Body
-from bench.company.load import NO_REPLY, NOT_SENT, OK, OTHER_BITS, SOURCE, Load, Raw, Sample, Traffic
-from bench.company.wire import Address, Response, replies
+from bench.company.load import NO_REPLY, NOT_SENT, OK, OTHER_BITS, SOURCE, Load, Pipelined, Raw, Sample, Traffic
+from bench.company.pipelines import keep_pipelined
+from bench.company.wire import Address, Phases, Response, replies
 
 MOST_REQUESTS = 50_000  # Of a load without an interval.
 _ANSWER_SECONDS = 60
@@ -35,16 +36,20 @@ _POLL_SECONDS = 0.01
 _IP_BIND_ADDRESS_NO_PORT = 24  # Python has no name for it.
 _PR_SET_PDEATHSIG = 1
 _SEND_SECONDS = 2.0  # After which a piece of raw bytes is blocked.
+_HOSTILE_NICE = 10  # So that hostile clients take no CPU that polite ones of the same CPU need.
+_SLEEP_SECONDS = 0.01  # Of a sleep by which the delay of the process is measured.
+_P = TypeVar("_P", bound=asyncio.Protocol)
 
 
 class Clients:
     """They send until `stop`, and hold their connections until `kill`."""
 
-    def __init__(self, address: Address, http: bool, loads: Sequence[tuple[Load, Sequence[Body]]] = (), raw: Raw | None = None) -> None:
+    def __init__(self, address: Address, http: bool, loads: Sequence[tuple[Load, Sequence[Body]]] = (),
+                 raw: Raw | Pipelined | None = None, *, is_hostile: bool = False) -> None:
         """`loads`: with their bodies. Requests with the same number must have responses with the same bits."""
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=_run, args=(other, address, http, loads, raw), daemon=True)
+        self._process = context.Process(target=_run, args=(other, is_hostile, address, http, loads, raw), daemon=True)
         self._process.start()
         other.close()
         try:
@@ -92,19 +97,34 @@ class Clients:
         raise TimeoutError(f"a process of clients did not answer in {seconds:.0f} s")
 
 
-def _run(pipe: Any, *arguments: Any) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # No process outlives the bench.
+def end_with_parent() -> None:
+    """No process outlives the bench."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _run(pipe: Any, is_hostile: bool, *arguments: Any) -> None:
+    end_with_parent()
+    if is_hostile:
+        os.nice(_HOSTILE_NICE)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    asyncio.run(_send(pipe, *arguments))
+    asyncio.run(_send(pipe, is_hostile, *arguments))
 
 
-async def _send(pipe: Any, address: Address, http: bool, loads: Sequence[tuple[Load, Sequence[Body]]], raw: Raw | None) -> None:
+async def _send(pipe: Any, is_hostile: bool, address: Address, http: bool, loads: Sequence[tuple[Load, Sequence[Body]]],
+                raw: Raw | Pipelined | None) -> None:
     """Does what the pipe says."""
     crowd = _Crowd(address, http, raw is not None)
+    if not is_hostile:
+        crowd.begin(_note_delays(crowd))
     senders = [_Sender(crowd, load, bodies) for load, bodies in loads]
-    for _ in range(raw.clients if raw else 0):
-        crowd.begin(_send_pieces(crowd, raw))
+    if isinstance(raw, Pipelined):
+        data = raw.requests()
+        for _ in range(raw.connections):
+            crowd.begin(keep_pipelined(crowd, data, raw.number))
+    elif raw:
+        for _ in range(raw.clients):
+            crowd.begin(_send_pieces(crowd, raw))
     commands: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
     while any(sender.starts for sender in senders):
         await asyncio.sleep(_POLL_SECONDS)
@@ -158,6 +178,9 @@ class _Crowd:
         task.add_done_callback(self._tasks.discard)
 
     async def connect(self, source: str = SOURCE) -> _Channel:
+        return await self.connect_with(partial(_Channel, self), source)
+
+    async def connect_with(self, protocol: Callable[[], _P], source: str = SOURCE) -> _P:
         loop = asyncio.get_running_loop()
         connection = socket.socket()
         connection.setblocking(False)
@@ -171,10 +194,10 @@ class _Crowd:
             except OSError:
                 connection.close()
                 raise
-            return (await loop.create_connection(partial(_Channel, self), sock=connection))[1]
+            return (await loop.create_connection(protocol, sock=connection))[1]
 
-    def add(self, kind: str, due: float, outcome: str) -> None:
-        self.traffic.samples.append(Sample(kind, due, 1000 * (time.monotonic() - due), outcome))
+    def add(self, kind: str, due: float, outcome: str, phases: Phases | None = None) -> None:
+        self.traffic.samples.append(Sample(kind, due, 1000 * (time.monotonic() - due), outcome, phases))
 
     def give_up(self) -> None:
         """Counts what has no reply yet."""
@@ -374,15 +397,22 @@ class _Sender:
         except OSError as fault:
             outcome = _what(fault)
         del crowd.pending[request_id]
-        self._add(due, outcome)
+        self._add(due, outcome, response and response.phases)
         if not response or response.code not in _REFUSALS:
             traffic.retries_admitted += is_retry and response is not None
             return None
         traffic.retry_after.append(_RETRY_SECONDS if response.retry_after is None else response.retry_after)
         return traffic.retry_after[-1] if self._load.obeys else None
 
-    def _add(self, due: float, outcome: str) -> None:
-        self._crowd.add(self._load.kind, due, outcome)
+    def _add(self, due: float, outcome: str, phases: Phases | None = None) -> None:
+        self._crowd.add(self._load.kind, due, outcome, phases)
+
+
+async def _note_delays(crowd: _Crowd) -> None:
+    while True:
+        due = time.monotonic() + _SLEEP_SECONDS
+        await asyncio.sleep(_SLEEP_SECONDS)
+        crowd.traffic.delays.append((due, 1000 * (time.monotonic() - due)))
 
 
 async def _send_pieces(crowd: _Crowd, raw: Raw) -> None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bench.company.bodies import Body, BodyMaker
+from bench.company.wire import Phases
 from bench.samples import percentile
 
 OK, NO_REPLY, NOT_SENT, OTHER_BITS = "ok", "no reply", "not sent", "other bits"
 DEADLINE_PASSED = "deadline_passed"
 SOURCE, POLITE_SOURCE = "127.0.0.1", "127.0.0.2"
+OTHER_NETWORK_SOURCE = "127.1.0.1"  # In another /24.
+PROBE_SOURCE = "127.0.0.3"
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,16 @@ class Raw:
     pause: float = 0.0  # Before the next connection.
 
 
+@dataclass(frozen=True)
+class Pipelined:
+    """Connections that send requests over HTTP without waiting for their replies, and all of them again when the last reply
+    has begun to come. Replies are read and counted, not parsed."""
+
+    requests: Callable[[], bytes]
+    number: int  # Of the requests.
+    connections: int
+
+
 class Sample(NamedTuple):
     """A request, or a connection without a request that failed."""
 
@@ -63,6 +76,7 @@ class Sample(NamedTuple):
     due: float  # By the monotonic clock.
     ms: float  # From when it was due.
     outcome: str  # OK, the reason of an error reply, or what happened instead of a reply.
+    phases: Phases | None = None  # If the reply says them.
 
 
 @dataclass
@@ -76,6 +90,8 @@ class Traffic:
     retries_admitted: int = 0  # Those of them that were not refused again.
     gaps: list[float] = field(default_factory=list)  # Seconds between consecutive tokens of a stream.
     counts: Counter[str] = field(default_factory=Counter)  # Of clients that do not send whole requests.
+    # How much later than asked a short sleep of the process ended: when, by the monotonic clock, and milliseconds.
+    delays: list[tuple[float, float]] = field(default_factory=list)
 
     def outcomes(self) -> Counter[str]:
         return self.counts + Counter(sample.outcome for sample in self.samples)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from bench.company.cases import LONG
-from bench.company.load import NO_REPLY, Sample, Seen, Traffic
+from bench.company.load import NO_REPLY, OK, Sample, Seen, Traffic
 from bench.company.measure import Figures
 from bench.company.probes import ProbeFigures
+from bench.company.wire import Phases
 from bench.passes.tables import table
 from bench.samples import percentile, spread
 
@@ -19,10 +20,28 @@ _COMPANY_COLUMNS = ["transport", "build", "peak, rows/s", "beside the polite cli
                     "replies"]
 _STREAM_COLUMNS = ["streams", "transport", "build", "gap: p50, ms", "p99", "largest", "/ bound of a pass", "/ mean pass"]
 _PROBE_COLUMNS = ["request", "transport", "build", "alone, ms", "beside, ms", "bound of a pass, ms", "/ bound", "/ wanted", "failures"]
+SLOW_PERCENT = 5  # The slowest requests, of which the phases are told.
 
 
 def count_text(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {what}" for what, count in counts.most_common())
+
+
+def slowest_phases(samples: Iterable[Sample]) -> str:
+    """Where the slowest requests spent their time, as a mean. Outside is what the service does not count."""
+    timed = sorted((s for s in samples if s.outcome == OK and s.phases), key=lambda s: s.ms)
+    slow = timed[-max(1, len(timed) * SLOW_PERCENT // 100):]
+    if not slow:
+        return ""
+    means = [sum(values) / len(slow) for values in zip(*(s.phases for s in slow if s.phases))]
+    outside = sum(s.ms for s in slow) / len(slow) - means[Phases._fields.index("total")]
+    parts = [("outside", outside), *zip(Phases._fields, means)]
+    return ", ".join(f"{name} {ms:.0f}" for name, ms in parts)
+
+
+def delays_text(delays: Sequence[float]) -> str:
+    """p99 and the largest."""
+    return f"{percentile(delays, 99):.1f}, {max(delays):.1f}" if delays else ""
 
 
 def _filled(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

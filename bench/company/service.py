@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -44,14 +44,17 @@ def last_log_line(log: str) -> str:
 class Service:
     """It ends with the `with` statement, whatever happened to its ranks."""
 
-    def __init__(self, scorecast: Path, model: Path, ranks: int, flags: dict[str, Any], log: Path) -> None:
+    def __init__(self, scorecast: Path, model: Path, ranks: int, flags: dict[str, Any], log: Path,
+                 cpus: Collection[int] | None = None) -> None:
+        """`cpus`: the only ones on which it runs."""
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), str(scorecast), "serve",
                    "--model", str(model), *flags_for(scorecast, "serve", {"--port": 0, "--http-port": 0, **flags})]
         with log.open("w") as file:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                                             start_new_session=True)
+                                             start_new_session=True,
+                                             preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
         try:
             self.address, self.http_address = self._wait_until_ready()
             by_rank = _ranks_of(self._process.pid)

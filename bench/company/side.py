@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,7 +13,7 @@ from typing import Any
 from bench.company.bodies import Body, BodyMaker
 from bench.company.cases import POLITE_REQUESTS, Case, Company, polite_texts
 from bench.company.clients import Clients
-from bench.company.load import POLITE_SOURCE, Load, Raw
+from bench.company.load import POLITE_SOURCE, Load, Pipelined, Raw
 from bench.company.metrics import pass_bound_seconds
 from bench.company.models import config, model_directory
 from bench.company.service import Service
@@ -116,18 +116,20 @@ class Side:
         return self.start(Load(lambda *_: self.polite_body(), POLITE_REQUESTS, source=POLITE_SOURCE, obeys=False,
                                interval=interval, connections=None if self.http else 1, patience=self.settings.patience))
 
-    def start(self, *loads: Load) -> Clients:
+    def start(self, *loads: Load, is_hostile: bool = False) -> Clients:
         for load in loads:
             if load.body not in self._bodies:
                 self._bodies[load.body] = [load.body(self.maker, number) for number in range(load.bodies)]
-        return Clients(self.address, self.http, [(load, self._bodies[load.body]) for load in loads])
+        return Clients(self.address, self.http, [(load, self._bodies[load.body]) for load in loads], is_hostile=is_hostile)
 
-    def start_company(self, stack: ExitStack, company: Sequence[Company]) -> tuple[list[Clients], list[str]]:
-        """The clients, and notes. All ends with the stack."""
+    def start_company(self, stack: ExitStack, company: Sequence[Company], *,
+                      is_hostile: bool = False) -> tuple[list[Clients], list[str]]:
+        """The clients, and notes. All ends with the stack. `is_hostile`: other clients of the same CPUs come first."""
         clients, notes = [], []
         for each in company:
-            if isinstance(each, Load | Raw):
-                started = self.start(each) if isinstance(each, Load) else Clients(self.address, self.http, raw=each)
+            if isinstance(each, Load | Raw | Pipelined):
+                started = (self.start(each, is_hostile=is_hostile) if isinstance(each, Load) else
+                           Clients(self.address, self.http, raw=each, is_hostile=is_hostile))
                 clients.append(stack.enter_context(started))
             else:
                 notes += stack.enter_context(each(self.service))
@@ -158,9 +160,9 @@ class Side:
 
 
 @contextmanager
-def started(settings: Settings, build: Build, case: Any, http: bool) -> Iterator[Side]:
-    """The service of a case or a probe."""
+def started(settings: Settings, build: Build, case: Any, http: bool, cpus: Collection[int] | None = None) -> Iterator[Side]:
+    """The service of a case or a probe, which may run on some CPUs only."""
     log = settings.work / f"{case.name}-{'http' if http else 'socket'}-{build.name}.log"
     model = model_directory(case.model, settings.models) if case.model else settings.model
-    with Service(build.scorecast, model, settings.ranks, settings.flags | case.flags, log) as service:
+    with Service(build.scorecast, model, settings.ranks, settings.flags | case.flags, log, cpus) as service:
         yield Side(settings, build, service, model, http)

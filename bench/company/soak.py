@@ -16,7 +16,7 @@ from bench.company.cases import ABUSES, Case
 from bench.company.clients import Clients
 from bench.company.load import NO_REPLY, NOT_SENT, OK, OTHER_BITS, Load, Raw, Sample, Seen
 from bench.company.measure import wait_until_served
-from bench.company.report import count_text
+from bench.company.report import SLOW_PERCENT, count_text, delays_text, slowest_phases
 from bench.company.side import Settings, Side, started
 from bench.passes.tables import table
 from bench.progress import progress
@@ -46,6 +46,8 @@ class SoakResult:
     memory: list[tuple[str, float, float]] = field(default_factory=list)  # When, MiB of all ranks, peak so far.
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+    # Milliseconds by which short sleeps of the polite clients' processes ended late.
+    delays: dict[str, list[float]] = field(default_factory=lambda: {"alone": [], "beside": [], "after": []})
 
     def markdown(self) -> str:
         parts = [table(["memory of all ranks", "MiB", "peak, MiB"],
@@ -53,9 +55,11 @@ class SoakResult:
         rows = []
         for phase, samples in self.samples.items():
             seen = Seen(samples)
-            times = [f"{found[0]:.1f}" if (found := seen.percentile(percent)) else "" for percent in (50, 99)]
-            rows.append([phase, str(seen.count), *times, count_text(seen.failures)])
-        parts.append(table(["polite clients", "requests", "p50, ms", "p99, ms", "failures"], rows))
+            times = [f"{found[0]:.1f}" if (found := seen.percentile(percent)) else "" for percent in (50, 99, 100)]
+            rows.append([phase, str(seen.count), *times, count_text(seen.failures), slowest_phases(samples),
+                         delays_text(self.delays[phase])])
+        parts.append(table(["polite clients", "requests", "p50, ms", "p99, ms", "most, ms", "failures",
+                            f"slowest {SLOW_PERCENT} %: ms", "own delay: p99, most, ms"], rows))
         parts.append("Replies to the abuses: " + count_text(self.counts))
         parts += [f"FAULT: {fault}" for fault in self.faults] or ["No fault."]
         return "\n\n".join(parts)
@@ -77,8 +81,12 @@ def _run_attacks(sides: Sequence[Side], seconds: float, counts: Counter[str]) ->
     service = sides[0].service
     rng = random.Random(1)
 
-    def start(http: bool, attack: Load | Raw) -> tuple[Clients, float]:
-        clients = sides[http].start_company(running, [attack])[0][0]
+    def start(http: bool, attack: Load | Raw) -> tuple[Clients | None, float]:
+        try:
+            clients = sides[http].start_company(running, [attack], is_hostile=True)[0][0]
+        except OSError:  # The machine was too busy, and the attack begins later.
+            clients = None
+            counts["the attack did not start"] += 1
         return clients, time.monotonic() + rng.uniform(_LEAST_SECONDS, _MOST_SECONDS)
     with ExitStack() as running, ExitStack() as strangers:
         all_clients = {attack: start(*attack) for attack in attack_list()}
@@ -100,11 +108,16 @@ def _run_attacks(sides: Sequence[Side], seconds: float, counts: Counter[str]) ->
             counts += _outcomes(clients)
 
 
-def _outcomes(clients: Clients) -> Counter[str]:
+def _outcomes(clients: Clients | None) -> Counter[str]:
     try:
-        return clients.stop().outcomes()
+        return clients.stop().outcomes() if clients else Counter()
     except OSError:
         return Counter({"the attack failed": 1})
+
+
+def _phase_at(at: float, phases: Sequence[tuple[float, str]]) -> str:
+    """`phases`: when each began."""
+    return [phase for begin, phase in phases if begin <= at][-1]
 
 
 def soak(settings: Settings, seconds: float) -> SoakResult:
@@ -134,9 +147,11 @@ def soak(settings: Settings, seconds: float) -> SoakResult:
                 wait_until_served(polite, _CASE.polite, phases[-1][0], settings.patience)
             time.sleep(_SETTLE_SECONDS)
             note_memory(name)
-        for sample in [sample for polite in all_polite for sample in polite.stop(settings.patience).samples]:
-            phase = [phase for begin, phase in phases if begin <= sample.due][-1]
-            result.samples[phase].append(sample)
+        for traffic in [polite.stop(settings.patience) for polite in all_polite]:
+            for sample in traffic.samples:
+                result.samples[_phase_at(sample.due, phases)].append(sample)
+            for at, ms in traffic.delays:
+                result.delays[_phase_at(at, phases)].append(ms)
         if not service.runs():
             result.faults.append(f"the service ended: {service.last_log_line()}")
         else:

@@ -10,6 +10,7 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 Address = tuple[str, int]
 Tokens = Sequence[int]
@@ -19,6 +20,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 def varint(value: int) -> bytes:
     out = bytearray()
+    value &= (1 << 64) - 1  # Negative ones in two's complement.
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -65,14 +67,24 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
+class Phases(NamedTuple):
+    """Milliseconds of a request, by the clock of the service."""
+
+    tokenize: float
+    queue: float
+    forward: float
+    total: float
+
+
 @dataclass
 class Response:
     request_id: int  # 0: of a connection that is refused.
     is_final: bool = True  # False for a delta.
     code: int = 200
     reason: str = ""  # Of an error.
-    result: bytes = b""  # Scores and log-probabilities in some encoding, which must be the same every time.
+    result: bytes = b""  # Scores, log-probabilities or tokens in some encoding, which must be the same every time.
     retry_after: int | None = None  # Seconds, of a refusal.
+    phases: Phases | None = None
 
 
 class Replies:
@@ -108,7 +120,9 @@ class HttpReplies(Replies):
     def __init__(self) -> None:
         super().__init__()
         self._expected: deque[int] = deque()  # Ids are not sent: responses come in the order of the requests.
-        self._streams = False  # Whether a reply of server-sent events has begun.
+        self._chunked: tuple[int, dict[str, str]] | None = None  # Status and headers of a reply that comes in chunks.
+        self._streams = False  # Whether that is one of server-sent events.
+        self._content = bytearray()  # Of a reply in chunks that is no stream.
         self._events = bytearray()
         self._last_event = b""  # The last one that is neither a delta nor [DONE].
 
@@ -116,8 +130,8 @@ class HttpReplies(Replies):
         self._expected.append(request_id)
 
     def next(self) -> Response | None:
-        if self._streams:
-            return self._next_event()
+        if self._chunked:
+            return self._next_event() if self._streams else self._next_whole()
         end = self._received.find(b"\r\n\r\n") + 4
         if end < 4:
             return None
@@ -125,14 +139,40 @@ class HttpReplies(Replies):
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         if headers.get("transfer-encoding") == "chunked":
             del self._received[:end]
-            self._streams = True
-            return self._next_event()
+            self._chunked = int(status.split()[1]), headers
+            self._streams = headers.get("content-type", "text/event-stream").startswith("text/event-stream")
+            return self.next()
         length = int(headers.get("content-length", 0))
         if len(self._received) < end + length:
             return None
         content = bytes(self._received[end:end + length])
         del self._received[:end + length]
-        response = self._response(int(status.split()[1]), content)
+        return self._whole(int(status.split()[1]), headers, content)
+
+    def _next_whole(self) -> Response | None:
+        """The reply in chunks, when its last chunk has come."""
+        assert self._chunked
+        while (chunk := self._next_chunk()) is not None:
+            self._content += chunk
+            if not chunk:
+                content, self._content = bytes(self._content), bytearray()
+                status, self._chunked = self._chunked, None
+                return self._whole(*status, content)
+        return None
+
+    def _next_chunk(self) -> bytes | None:
+        begin = self._received.find(b"\r\n") + 2
+        if begin < 2:
+            return None
+        end = begin + int(self._received[:begin - 2], 16)
+        if len(self._received) < end + 2:
+            return None
+        chunk = bytes(self._received[begin:end])
+        del self._received[:end + 2]
+        return chunk
+
+    def _whole(self, code: int, headers: Mapping[str, str], content: bytes) -> Response:
+        response = self._response(code, content)
         if "retry-after" in headers:
             response.retry_after = int(headers["retry-after"])
         return response
@@ -149,17 +189,12 @@ class HttpReplies(Replies):
                 if content != b"[DONE]":
                     self._last_event = content
                 continue
-            begin = self._received.find(b"\r\n") + 2
-            if begin < 2:
+            chunk = self._next_chunk()
+            if chunk is None:
                 return None
-            size = int(self._received[:begin - 2], 16)
-            end = begin + size
-            if len(self._received) < end + 2:
-                return None
-            self._events += self._received[begin:end]
-            del self._received[:end + 2]
-            if not size:
-                self._streams = False
+            self._events += chunk
+            if not chunk:
+                self._chunked = None
                 return self._response(json.loads(self._last_event or b"{}").get("code", 200), self._last_event)
 
     def _response(self, code: int, content: bytes) -> Response:
@@ -168,11 +203,18 @@ class HttpReplies(Replies):
         try:
             fields = json.loads(content)
         except ValueError:
+            fields = None
+        if not isinstance(fields, dict):
             fields = {}
         if code != 200:
             return Response(request_id, code=code, reason=fields.get("reason") or str(code))
         # Python's shortest digits of a double tell all its bits.
-        return Response(request_id, result=json.dumps(fields.get("scores")).encode())
+        return Response(request_id, result=json.dumps([fields.get("scores"), fields.get("tokens")]).encode(),
+                        phases=_phases_of(fields.get("timings")))
+
+
+def _phases_of(timings: Any) -> Phases | None:
+    return Phases(*(float(timings.get(f"{name}_ms", 0)) for name in Phases._fields)) if isinstance(timings, dict) else None
 
 
 def replies(http: bool) -> Replies:
@@ -203,10 +245,18 @@ def _parse(message: bytes) -> Response:
             error = dict(_fields(value))
             response.code, response.reason, response.retry_after = error[1], error[2].decode(), error.get(5)
         elif number == 3 and isinstance(value, bytes):
-            response.result = b"".join(bytes([n]) + v for n, v in _fields(value) if n <= 4 and isinstance(v, bytes))
+            fields = list(_fields(value))
+            response.result = b"".join(bytes([n]) + v for n, v in fields if n <= 4 and isinstance(v, bytes))
+            response.phases = _phases_in(next((v for n, v in fields if n == 8 and isinstance(v, bytes)), b""))
         elif number == 5:
             response.is_final = False
     return response
+
+
+def _phases_in(timings: bytes) -> Phases:
+    """Of a Timings."""
+    ms = {number: struct.unpack("<d", value)[0] for number, value in _fields(timings) if isinstance(value, bytes)}
+    return Phases(ms.get(2, 0.0), ms.get(1, 0.0), ms.get(3, 0.0), ms.get(4, 0.0))
 
 
 def _fields(message: bytes) -> Iterable[tuple[int, int | bytes]]:

@@ -10,12 +10,14 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from bench.company import attacks, metrics, report, wire
+from bench.company import attacks, bounded, cores, metrics, report, wire
 from bench.company.batch import _heads
 from bench.company.bodies import BodyMaker
+from bench.company.bounded import BoundedFigures
+from bench.company.bounded_cases import BOUNDED
 from bench.company.cases import ABUSES, FAIRNESS, FRESH, KEPT, LONG, polite_texts
 from bench.company.clients import Clients
-from bench.company.load import Load, Raw, Sample, Traffic
+from bench.company.load import Load, Pipelined, Raw, Sample, Traffic
 from bench.company.measure import Figures, Phase, Round
 from bench.company.models import config, model_with_positions
 from bench.company.probes import PROBES, ProbeFigures
@@ -178,6 +180,31 @@ class ClientsOfTheSocket(unittest.TestCase):
         outcomes = clients.stop().counts
         self.assertGreaterEqual(sum(number for what, number in outcomes.items() if what.startswith("closed")), 1)
 
+    def test_that_pipeline_send_again_after_the_last_reply(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        request = wire.get("/metrics")
+        clients = Clients(listener.getsockname(), True, raw=Pipelined(lambda: request * 2, 2, 1), is_hostile=True)
+        self.addCleanup(clients.kill)
+        connection = listener.accept()[0]
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.recv(len(request) * 2, socket.MSG_WAITALL), request * 2)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 4")
+        connection.settimeout(0.2)
+        self.assertRaises(TimeoutError, connection.recv, 1)
+        connection.sendall(b"29 Too Many Requests\r\n\r\n")
+        connection.settimeout(5)
+        self.assertEqual(connection.recv(len(request) * 2, socket.MSG_WAITALL), request * 2)
+        self.assertEqual(clients.stop().counts, Counter({"replies 200": 1, "replies 429": 1}))
+
+    def test_note_by_how_much_their_sleeps_are_late_unless_they_are_hostile(self):
+        delays = self.traffic(Load(_score), [[_OK]], 0.5).delays
+        self.assertGreater(len(delays), 5)
+        self.assertGreaterEqual(min(ms for _, ms in delays), 0)
+        clients = Clients(("127.0.0.1", 9), True, is_hostile=True)
+        self.addCleanup(clients.kill)
+        self.assertEqual(clients.stop().delays, [])
+
 
 class HttpReplies(unittest.TestCase):
     def replies(self, requests, data):
@@ -208,6 +235,16 @@ class HttpReplies(unittest.TestCase):
         data = self.stream(b'{"object":"chunked.delta"}', b'{"code":504,"reason":"deadline_passed"}', b"[DONE]")
         last = self.replies(1, data)[-1]
         self.assertEqual((last.is_final, last.code, last.reason), (True, 504, "deadline_passed"))
+
+    def test_in_chunks_are_whole_responses(self):
+        content = b'{"count":2,"tokens":[7,9],"timings":{"tokenize_ms":1,"total_ms":3.5}}'
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunked = head + b"9\r\n" + content[:9] + b"\r\n%x\r\n" % len(content[9:]) + content[9:] + b"\r\n0\r\n\r\n"
+        whole = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content
+        first, second, third = self.replies(3, chunked + whole + chunked)
+        self.assertEqual((first.request_id, second.request_id, third.request_id), (1, 2, 3))
+        self.assertEqual((first.result, first.phases), (second.result, second.phases))
+        self.assertEqual((first.result, third.phases), (b"[null, [7, 9]]", wire.Phases(1, 0, 0, 3.5)))
 
     def test_say_when_to_try_again(self):
         body = b'{"reason":"queue_full"}'
@@ -240,6 +277,10 @@ class Bodies(unittest.TestCase):
         expected = b"\x08\x03" + wire.bytes_field(2, b"\x0a\x03\x0a\x01q" b"\x12\x03\x0a\x01a" b"\x12\x05\x12\x03\x0a\x01\x07"
                                                    b"\x1a\x06\x0a\x04\x0a\x02\x05\x07" b"\x58\x32")
         self.assertEqual(message, wire.frame(expected))
+
+    def test_of_the_socket_may_have_a_negative_priority(self):
+        content = BodyMaker(False, 1000).score(1, priority=-10).content
+        self.assertTrue(content.endswith(b"\x80\x01" + b"\xf6" + b"\xff" * 8 + b"\x01"))
 
     def test_of_repeated_text_have_the_size_in_the_encoding_of_the_transport(self):
         for http in (False, True):
@@ -280,6 +321,70 @@ class Cases(unittest.TestCase):
         good = BodyMaker(False, 1).scores("Is it so?", [" yes", " no"] * 10).message(1, "")
         frames, = attacks.MUTATED_FRAMES.pieces()
         self.assertEqual((len(frames), frames == good * 20), (20 * len(good), False))
+
+
+class BoundedCases(unittest.TestCase):
+    def test_have_names_that_no_abuse_has(self):
+        names = [case.name for case in (*ABUSES, *BOUNDED)]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_want_what_the_sharing_of_the_cpu_allows(self):
+        cases = {case.name: case for case in BOUNDED}
+        self.assertEqual(cases["scrapes"].wanted_ms(3, 200), 53)
+        self.assertEqual(cases["short-of-cpu"].wanted_ms(12, 200), 212)
+        self.assertEqual(cases["many-addresses"].wanted_ms(10, 200), 630)
+
+    def test_have_polite_clients_in_another_network_if_addresses_are_many(self):
+        for case in BOUNDED:
+            networks = {source.rpartition(".")[0] for load in case.company if isinstance(load, Load) and load.own_addresses
+                        for source in load.sources(True)}
+            self.assertNotIn(case.polite_source.rpartition(".")[0], networks)
+
+    def test_send_texts_of_the_sizes_that_they_tell(self):
+        cases = {case.name: case for case in BOUNDED}
+        load, = cases["long-texts"].polite(True, 0, 0, 1)
+        self.assertAlmostEqual(len(load.body(BodyMaker(True, 1), 3).message(1, "")), 2100, delta=100)
+        load, = cases["long-texts"].company
+        self.assertAlmostEqual(len(load.body(BodyMaker(True, 1), 0).message(1, "")), 15_000_000, delta=1000)
+        posts = cases["refused-posts"].company[0].requests()
+        self.assertAlmostEqual(len(posts) / 4, 58_000, delta=300)
+
+    def figures(self, polite, beside=(), after=((1.0, "ok"),)):
+        probes = {"alone": [], "beside": _samples((1.0, "ok"), *beside, kind="/health") + _samples((1.0, "ok"), kind="/ready"),
+                  "after": _samples(*after, kind="/health") + _samples((1.0, "ok"), kind="/ready")}
+        return BoundedFigures("a", "an abuse", "this", {"HTTP": 50.0}, {"HTTP": _samples((2.0, "ok"))}, {"HTTP": polite}, probes,
+                              {"HTTP": [1.0]}, 10, 20, 15)
+
+    def test_hold_if_one_in_twenty_polite_requests_is_late_or_fails(self):
+        good = _samples(*[(49.0, "ok")] * 19)
+        self.assertTrue(self.figures(good + _samples((60.0, "ok"))).holds())
+        self.assertTrue(self.figures(good + _samples((1.0, "queue_full"))).holds())
+        self.assertFalse(self.figures(good + _samples((1.0, "queue_full"), (51.0, "ok"))).holds())
+        self.assertFalse(self.figures([]).holds())
+
+    def test_hold_if_one_probe_in_a_hundred_takes_less_than_a_second(self):
+        good = _samples((1.0, "ok"))
+        most = [(1.0, "ok")] * 98
+        self.assertTrue(self.figures(good, [*most, (999.0, "ok")]).holds())
+        self.assertFalse(self.figures(good, [*most, (1001.0, "ok")]).holds())
+        self.assertFalse(self.figures(good, [*most, (999.0, "ok"), (101.0, "ok")]).holds())
+        self.assertFalse(self.figures(good, [*most, (5.0, "503")]).holds())
+        self.assertFalse(self.figures(good, after=[(101.0, "ok")]).holds())
+
+    def test_stand_in_the_tables(self):
+        slow = [sample._replace(phases=wire.Phases(1, 2, 3, 10)) for sample in _samples((60.0, "ok"))]
+        text = bounded.markdown([self.figures(_samples((4.0, "ok")) + slow, after=[(1.0, "503")])])
+        self.assertIn("| an abuse | HTTP | this | 2.0 | 2.0 | 4.0 | 60.0 | 60.0 | 30.0 | 50 | NO | 0 of 2 | "
+                      "outside 50, tokenize 1, queue 2, forward 3, total 10 | 1.0, 1.0 |", text)
+        self.assertIn("| an abuse | /health | this |    | 1.0 1.0 1.0 |   ; 1 503 | yes | NO |", text)
+        self.assertIn("| an abuse | this | 10 | 20 | 15 |  |  |", text)
+
+
+class Cores(unittest.TestCase):
+    def test_are_shared_only_if_there_is_no_other(self):
+        self.assertEqual(cores.split({2, 5, 7}), cores.Cores(frozenset({2}), frozenset({5, 7})))
+        self.assertEqual(cores.split({4}), cores.Cores(frozenset({4}), frozenset({4})))
+        self.assertIn("one CPU only", cores.split({4}).note())
 
 
 class Batches(unittest.TestCase):
