@@ -20,6 +20,7 @@ from bench.passes.tables import table
 
 _RANKS = 1  # More would take turns on the CPU.
 _PROBES = ("/health", "/ready")
+_OWN_PORT = ", own port"  # Of a probe at --health-port.
 _PROBE_INTERVAL = 0.2
 _PROBE_MS, _PROBE_MOST_MS = 100.0, 1000.0  # Their p99, and all of them, are wanted to be below.
 _RAMP_SECONDS = 2.0  # From the start of the company to the measurement.
@@ -57,7 +58,16 @@ class BoundedFigures:
 
     def holds(self) -> bool:
         return (all(map(self.polite_holds, self.beside))
-                and all(self.probes_hold(phase, path) for phase in self.probes for path in _PROBES if phase != "alone"))
+                and all(self.probes_hold(phase, path) for phase in ("beside", "after") for path in self._judged()))
+
+    def paths(self) -> list[str]:
+        """Of the probes."""
+        return sorted({s.kind for samples in self.probes.values() for s in samples})
+
+    def _judged(self) -> list[str]:
+        """If there is a port for probes only, that is the one to ask."""
+        own = [path for path in self.paths() if path.endswith(_OWN_PORT)]
+        return own or list(_PROBES)
 
 
 def measure_bounded(settings: Settings, case: BoundedCase, _: str) -> list[BoundedFigures]:
@@ -77,9 +87,9 @@ def _measure(settings: Settings, build: Build, case: BoundedCase, where: cores.C
         service = http.service
         sides = (http, Side(settings, build, service, http.model, False))
         polite = {side.transport: stack.enter_context(_polite_clients(settings, case, side)) for side in sides}
-        probes = stack.enter_context(http.start(*[
-            Load(lambda *_, path=path: Body(wire.get(path)), kind=path, source=PROBE_SOURCE, obeys=False,
-                 interval=_PROBE_INTERVAL, fresh=True, patience=settings.patience) for path in _PROBES]))
+        probes = [stack.enter_context(_probes(settings, http.address, ""))]
+        if service.health_address:
+            probes.append(stack.enter_context(_probes(settings, service.health_address, _OWN_PORT)))
         bound_ms = 1000 * http.bound_seconds() if case.is_work else 0.0
         spans: dict[str, list[tuple[float, float]]] = {"alone": [], "beside": [], "after": []}
         for _ in range(settings.rounds):
@@ -111,7 +121,7 @@ def _measure(settings: Settings, build: Build, case: BoundedCase, where: cores.C
             if not own:
                 raise Unanswered(f"no reply to a polite client alone, {transport}")
             figures.wanted_ms[transport] = case.wanted_ms(own[0], bound_ms)
-        samples = probes.stop(settings.patience).samples
+        samples = [sample for each in probes for sample in each.stop(settings.patience).samples]
         figures.probes = {phase: _within(samples, within) for phase, within in spans.items()}
         if not service.runs():
             figures.notes.append(f"the service ended: {service.last_log_line()}")
@@ -122,6 +132,15 @@ def _polite_clients(settings: Settings, case: BoundedCase, side: Side) -> Client
     own = side.seconds_alone(side.maker.score(_POLITE_TOKENS - 2)) if case.is_work else 0.0
     interval = min(_MOST_INTERVAL, max(_LEAST_INTERVAL, _INTERVAL_TIMES * own))
     return side.start(*case.polite(side.http, interval, _POLITE_TOKENS, settings.patience))
+
+
+def _probes(settings: Settings, address: wire.Address, suffix: str) -> Clients:
+    loads = []
+    for path in _PROBES:
+        body = Body(wire.get(path))
+        loads.append((Load(lambda *_, body=body: body, kind=path + suffix, source=PROBE_SOURCE, obeys=False,
+                           interval=_PROBE_INTERVAL, fresh=True, patience=settings.patience), [body]))
+    return Clients(address, True, loads)
 
 
 def _span(seconds: float) -> tuple[float, float]:
@@ -160,7 +179,7 @@ def markdown(all_figures: Sequence[BoundedFigures]) -> str:
                            _yes(f.polite_holds(transport)), f"{seen.failures.total()} of {seen.count}"
                            + (f": {count_text(seen.failures)}" if seen.failures else ""), slowest_phases(beside),
                            delays_text(delays)])
-        for path in _PROBES:
+        for path in f.paths():
             cells = [f.title, path, f.build]
             for phase, samples in f.probes.items():
                 chosen = [s for s in samples if s.kind == path]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _READY = re.compile(r"ready: requests on (\S+):(\d+), HTTP on (\S+):(\d+) \(host .*\)\n")
+_HEALTH = re.compile(r"\bhealth: (\S+):(\d+)\n")
 _READY_SECONDS = 120
 
 
@@ -50,13 +51,15 @@ class Service:
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), str(scorecast), "serve",
-                   "--model", str(model), *flags_for(scorecast, "serve", {"--port": 0, "--http-port": 0, **flags})]
+                   "--model", str(model), *flags_for(scorecast, "serve", {"--port": 0, "--http-port": 0, "--health-port": 0, **flags})]
         with log.open("w") as file:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                                              start_new_session=True,
                                              preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
         try:
             self.address, self.http_address = self._wait_until_ready()
+            health = _HEALTH.search(log.read_text(errors="replace"))
+            self.health_address = (health[1], int(health[2])) if health else None  # A port for probes only.
             by_rank = _ranks_of(self._process.pid)
             if sorted(by_rank) != list(range(ranks)):
                 raise ServiceFailed(f"{ranks} ranks were expected, and these found: {by_rank}")
@@ -110,7 +113,7 @@ class Service:
 
     def listening_ports(self) -> list[list[tuple[str, int]]]:
         """For each rank, the addresses at which it accepts connections, without those of the requests."""
-        requests = (self.address[1], self.http_address[1])
+        requests = {at[1] for at in (self.address, self.http_address, self.health_address) if at}
         return [[at for at in _listening(pid) if at[1] not in requests] for pid in self.ranks]
 
     @contextmanager

@@ -371,6 +371,15 @@ class BoundedCases(unittest.TestCase):
         self.assertFalse(self.figures(good, [*most, (5.0, "503")]).holds())
         self.assertFalse(self.figures(good, after=[(101.0, "ok")]).holds())
 
+    def test_hold_if_probes_at_a_port_of_their_own_do(self):
+        figures = self.figures(_samples((1.0, "ok")), beside=[(2000.0, "ok")])
+        self.assertFalse(figures.holds())
+        for phase in ("beside", "after"):
+            figures.probes[phase] += _samples((1.0, "ok"), kind="/health, own port")
+        self.assertTrue(figures.holds())
+        figures.probes["after"] += _samples((1.0, "ok"), (2000.0, "ok"), kind="/ready, own port")
+        self.assertFalse(figures.holds())
+
     def test_stand_in_the_tables(self):
         slow = [sample._replace(phases=wire.Phases(1, 2, 3, 10)) for sample in _samples((60.0, "ok"))]
         text = bounded.markdown([self.figures(_samples((4.0, "ok")) + slow, after=[(1.0, "503")])])
