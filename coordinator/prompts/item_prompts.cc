@@ -139,14 +139,14 @@ Expected<Continuation, EncodeFault> ItemPrompts::Uncut(std::string_view item,
 Expected<Continuation, EncodeFault> ItemPrompts::Cut(std::string_view item,
                                                      std::int64_t item_tokens,
                                                      const ItemLimits& limits) const {
-  const EncodeLimits stop = {.stop = limits.stop};
+  const EncodeLimits unlimited = {.interruption = limits.interruption};
   const auto most = static_cast<std::size_t>(item_tokens);
   const ContinuedText& head = frame_.head;
   const std::string text = head.tail() + std::string(item);
   Tokens ids;
   if (limits.cut == ItemLimits::Cut::kStart) {
     Expected<Tokens, EncodeFault> last =
-        LastTokens(*tokenizer_, text, head.tail_options(), most, stop);
+        LastTokens(*tokenizer_, text, head.tail_options(), most, unlimited);
     if (!last) {
       return Unexpected(last.error());
     }
@@ -155,7 +155,7 @@ Expected<Continuation, EncodeFault> ItemPrompts::Cut(std::string_view item,
     AppendTokens(ids, *last);
   } else {
     Expected<Tokens, EncodeFault> first =
-        FirstTokens(*tokenizer_, text, head.tail_options(), tail_tokens() + most, stop);
+        FirstTokens(*tokenizer_, text, head.tail_options(), tail_tokens() + most, unlimited);
     if (!first) {
       return Unexpected(first.error());
     }
@@ -182,7 +182,7 @@ Expected<Continuation, EncodeFault> ItemPrompts::Item(std::string_view item,
   const std::int64_t max_item_tokens = std::min(limits.max_item_tokens, fits);
 
   // The item's tokens are those by which it makes the text before it longer.
-  EncodeLimits item_limits = {.stop = limits.stop};
+  EncodeLimits item_limits = {.interruption = limits.interruption};
   if (max_item_tokens < EncodeLimits::kUnlimited - Count(head.ids())) {
     item_limits.max_tokens = max_item_tokens + static_cast<std::int64_t>(tail_tokens());
   }
@@ -202,7 +202,7 @@ Expected<Continuation, EncodeFault> ItemPrompts::Item(std::string_view item,
     return prompt;
   }
   Expected<Continuation, EncodeFault> uncut =
-      Uncut(item, {.max_tokens = limits.max_prompt_tokens, .stop = limits.stop});
+      Uncut(item, {.max_tokens = limits.max_prompt_tokens, .interruption = limits.interruption});
   // With the text behind it, the item may have more tokens than alone.
   if (!uncut && uncut.error() == EncodeFault::kTooManyTokens &&
       limits.cut != ItemLimits::Cut::kNone) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,8 +35,7 @@ struct ItemLimits {
   /// A longer item loses tokens at its end or its start; kNone: it is a kTooManyTokens.
   enum class Cut { kNone, kEnd, kStart };
   Cut cut = Cut::kEnd;
-  /// As soon as it is true, encoding ends. May be null.
-  const std::atomic<bool>* stop = nullptr;
+  const Interruption* interruption = nullptr;  ///< See EncodeLimits.
 };
 
 /// What the prompts of a request have in common.

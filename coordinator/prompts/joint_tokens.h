@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,8 +22,8 @@ struct JointOptions {
   SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
   /// An item has the tokens that it has in the joint text. Otherwise it is encoded alone.
   bool items_continue_query = false;
-  bool item_first = false;                  ///< In prompts, the query follows the item.
-  const std::atomic<bool>* stop = nullptr;  ///< As soon as it is true, encoding ends.
+  bool item_first = false;                     ///< In prompts, the query follows the item.
+  const Interruption* interruption = nullptr;  ///< See EncodeLimits.
 };
 
 /// The tokens of a query with its items, all of which are text, or all ids. The query is encoded
@@ -50,7 +49,7 @@ class JointTokens {
   JointTokens(TextOrTokens query, const JointOptions& options) : given_(query), options_(options) {}
 
   EncodeLimits Limits(std::int64_t most) const {
-    return {.max_tokens = most, .stop = options_.stop};
+    return {.max_tokens = most, .interruption = options_.interruption};
   }
   proto::Expected<std::vector<TokenId>, EncodeFault> FromStart(std::string_view text,
                                                                std::int64_t most) const;

@@ -13,7 +13,7 @@ namespace scorecast::coordinator {
 std::size_t CharacterEnd(std::string_view text, std::size_t size);
 
 /// The first `count` tokens of `text`, or all if it has fewer. What that costs depends on `count`,
-/// not on the text's length. Of `limits`, only `stop` counts.
+/// not on the text's length. Of `limits`, only `interruption` counts.
 proto::Expected<std::vector<TokenId>, EncodeFault> FirstTokens(const Tokenizer& tokenizer,
                                                                std::string_view text,
                                                                const EncodeOptions& options,

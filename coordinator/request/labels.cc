@@ -57,15 +57,15 @@ constexpr std::int64_t kMostCounted = 1000;
 /// if it is not.
 Expected<TokenId> IdOfText(std::string_view text, const std::string& field, const std::string& rule,
                            const std::string& reason, const Tokenizer& tokenizer,
-                           const EncodeOptions& options, const std::atomic<bool>* stop) {
+                           const EncodeOptions& options, const Interruption* interruption) {
   if (!IsValidUtf8(text)) {
     return Unexpected(InvalidUtf8(field));
   }
   const auto not_one = [&](const std::string& count) {
     return BadRequest(reason, rule + ": " + Quoted(text) + " is " + count + " tokens.", field);
   };
-  const auto encoded =
-      tokenizer.EncodeWithin({.max_tokens = kMostCounted, .stop = stop}, text, options);
+  const auto encoded = tokenizer.EncodeWithin(
+      {.max_tokens = kMostCounted, .interruption = interruption}, text, options);
   if (!encoded) {
     return Unexpected(EncodeError(encoded.error(), not_one(MoreThan(kMostCounted)), field));
   }
@@ -77,7 +77,7 @@ Expected<TokenId> IdOfText(std::string_view text, const std::string& field, cons
 
 Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string_view>& labels,
                                           const Tokenizer* tokenizer,
-                                          const std::atomic<bool>* stop) {
+                                          const Interruption* interruption) {
   if (tokenizer == nullptr) {
     return Unexpected(NoTokenizer("labels"));
   }
@@ -86,7 +86,7 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string_view>& l
   for (std::size_t i = 0; i < labels.size(); ++i) {
     Expected<TokenId> id =
         IdOfText(labels[i], At("labels", i), "Each label must be exactly one token",
-                 "label_not_one_token", *tokenizer, {}, stop);
+                 "label_not_one_token", *tokenizer, {}, interruption);
     if (!id) {
       return Unexpected(std::move(id).error());
     }
@@ -107,7 +107,7 @@ LabelLists AllClasses(std::int64_t num_classes) {
 
 Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_items,
                                    const Tokenizer* tokenizer, const proto::ModelConfig& config,
-                                   const std::atomic<bool>* stop) {
+                                   const Interruption* interruption) {
   if (config.is_classifier()) {
     if (given.texts || given.ids) {
       return Unexpected(NotForClassifiers(given.texts ? "labels" : "label_token_ids"));
@@ -122,7 +122,7 @@ Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_ite
   std::string field = "label_token_ids";
   if (given.texts) {
     field = "labels";
-    Expected<std::vector<TokenId>> ids = IdsOfTexts(*given.texts, tokenizer, stop);
+    Expected<std::vector<TokenId>> ids = IdsOfTexts(*given.texts, tokenizer, interruption);
     if (!ids) {
       return Unexpected(std::move(ids).error());
     }
@@ -154,7 +154,7 @@ Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_ite
 
 Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
                                const Tokenizer* tokenizer, const proto::ModelConfig& config,
-                               const std::atomic<bool>* stop) {
+                               const Interruption* interruption) {
   TokenId id = 0;
   if (const auto* text = std::get_if<std::string_view>(&token)) {
     if (tokenizer == nullptr) {
@@ -163,7 +163,7 @@ Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
     // As it is spelled inside a text: SentencePiece begins a text with another token.
     const Expected<TokenId> found =
         IdOfText(*text, field, field + " must be exactly one token", "not_one_token", *tokenizer,
-                 {.at_start = false}, stop);
+                 {.at_start = false}, interruption);
     if (!found) {
       return found;
     }

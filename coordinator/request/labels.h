@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,18 +23,18 @@ struct LabelLists {
 /// Returns the labels of a request with `num_items` items, which are given by id or by text. A 400
 /// unless exactly one of the two is given, and each list has at least one label, no duplicates, and
 /// only ids in [0, vocab_size). For a classifier, returns all classes, and a 400 if labels are
-/// given. `tokenizer` may be null. Texts are not encoded any further once `stop` is true; it may be
+/// given. `tokenizer` may be null. `interruption` is looked at while texts are encoded; it may be
 /// null.
 proto::Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_items,
                                           const Tokenizer* tokenizer,
                                           const proto::ModelConfig& config,
-                                          const std::atomic<bool>* stop = nullptr);
+                                          const Interruption* interruption = nullptr);
 
 /// Returns the id of a token of the model's vocabulary that `field` of a request names, by its id
 /// or by its text inside a longer one. A 400 if its text is not exactly one token, or its id is not
-/// in [0, vocab_size). `tokenizer` and `stop` may be null, as above.
+/// in [0, vocab_size). `tokenizer` and `interruption` may be null, as above.
 proto::Expected<TokenId> ResolveToken(const TextOrId& token, const std::string& field,
                                       const Tokenizer* tokenizer, const proto::ModelConfig& config,
-                                      const std::atomic<bool>* stop = nullptr);
+                                      const Interruption* interruption = nullptr);
 
 }  // namespace scorecast::coordinator

@@ -10,6 +10,13 @@ namespace scorecast::coordinator {
 
 using proto::Error;
 
+namespace {
+
+/// The error of a request for which nobody waits any more.
+Error NobodyWaits() { return {503, "stopped", "Nobody waits for the response any more.", ""}; }
+
+}  // namespace
+
 std::string Exceeds(std::int64_t value, std::int64_t limit) {
   return std::to_string(value) + " > " + std::to_string(limit);
 }
@@ -77,7 +84,11 @@ Error EncodeError(EncodeFault fault, Error too_many_tokens, const std::string& f
     case EncodeFault::kStopped:
       break;
   }
-  return Error{503, "stopped", "Nobody waits for the response any more.", ""};
+  return NobodyWaits();
+}
+
+std::optional<Error> StopFault(const Interruption* interruption) {
+  return ShouldStop(interruption) ? std::optional(NobodyWaits()) : std::nullopt;
 }
 
 }  // namespace scorecast::coordinator

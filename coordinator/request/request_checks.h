@@ -8,6 +8,7 @@
 
 #include "coordinator/request/score_kind.h"
 #include "coordinator/request/values.h"
+#include "coordinator/text/models/interruption.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
 #include "proto/model/model_config.h"
@@ -44,5 +45,9 @@ std::int64_t CountedTokens(std::int64_t limit);
 /// many tokens, and `field` the one that was being encoded. If nobody waits for the response any
 /// more, it is a 503 that nobody reads.
 proto::Error EncodeError(EncodeFault fault, proto::Error too_many_tokens, const std::string& field);
+
+/// To be called between two texts or lists of a request, so that long work gives way there, too.
+/// That 503 if nobody waits for the response any more. `interruption` may be null.
+std::optional<proto::Error> StopFault(const Interruption* interruption);
 
 }  // namespace scorecast::coordinator

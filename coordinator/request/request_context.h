@@ -1,8 +1,7 @@
 #pragma once
 
-#include <atomic>
-
 #include "coordinator/request/server_options.h"
+#include "coordinator/text/models/interruption.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/model/model_config.h"
 #include "proto/plan/forward_plan.h"
@@ -15,9 +14,9 @@ struct RequestContext {
   const Tokenizer* tokenizer = nullptr;
   const ServerOptions& options;
   const proto::PlanLimits& limits;
-  /// Becomes true when nobody waits for the response any more. Long work then ends early, with any
-  /// error. May be null.
-  const std::atomic<bool>* stop = nullptr;
+  /// Looked at by long work, which ends early if nobody waits for the response any more, and gives
+  /// way to other requests. May be null.
+  const Interruption* interruption = nullptr;
 };
 
 }  // namespace scorecast::coordinator

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/text/models/interruption.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -129,7 +130,7 @@ void RequestService::Admit(const CallPointer& call, ParsedRequest parsed) {
   }
 }
 
-void RequestService::Prepare(const CallPointer& call) {
+void RequestService::Prepare(const CallPointer& call, const std::function<void()>& give_way) {
   const auto [request, bytes] = call->TakeRequest();
   if (request == nullptr) {
     return;
@@ -150,8 +151,9 @@ void RequestService::Prepare(const CallPointer& call) {
   job.deadline = call->deadline();
   job.cache_salt = request->cache_salt.value_or("");
   std::string model = request->model.value_or(options_.model_name);
+  const Interruption interruption(call->is_over(), give_way);
   Expected<PreparedRequest> prepared = PrepareRequest(
-      *request, {config_, tokenizer_, options_, scheduler_.limits(), &call->is_over()}, on_delta);
+      *request, {config_, tokenizer_, options_, scheduler_.limits(), &interruption}, on_delta);
   if (!prepared) {
     EndAll({call}, prepared.error());
     return;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,8 +63,9 @@ class RequestService {
   /// 503, or with a 413 if they could never have room. A refused call is over when this returns.
   void Admit(const CallPointer& call, ParsedRequest parsed);
   /// The second step, which takes as long as the request's text is: checks, tokenizes and queues,
-  /// on the calling thread. Ends early if the call is over. Called once.
-  void Prepare(const CallPointer& call);
+  /// on the calling thread. Ends early if the call is over. Called once. `give_way` may be empty:
+  /// see Interruption.
+  void Prepare(const CallPointer& call, const std::function<void()>& give_way = {});
   /// Both steps.
   void Begin(const CallPointer& call, ParsedRequest parsed);
 

@@ -18,12 +18,12 @@ PipelineTokenizer::PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {
 void PipelineTokenizer::EncodeText(std::string_view text, const EncodeOptions& options,
                                    TokenCollector& tokens) const {
   const auto encode = [&](std::string_view piece) {
-    tokens.PollStop();
+    tokens.Poll();
     std::visit([&](const auto& model) { model.Encode(piece, tokens); }, parts_.model);
   };
   parts_.added_tokens.Cut(text, options, [&](const AddedTokens::Part& part) {
     if (part.id >= 0) {
-      tokens.PollStop();
+      tokens.Poll();
       tokens.Add(part.id);
     } else {
       parts_.pre_tokenizer.Cut({.text = part.text, .first_bytes = part.first_bytes},

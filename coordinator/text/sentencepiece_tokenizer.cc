@@ -140,7 +140,7 @@ void SentencePieceTokenizer::EncodeText(std::string_view text, const EncodeOptio
       : spaced_sections_ && text.starts_with(' ') && !options.behind_token ? spaced_sections_.get()
                                                                            : later_sections_.get();
   added_tokens_.Cut(text, options, [&](const AddedTokens::Part& part) {
-    tokens.PollStop();
+    tokens.Poll();
     if (part.id >= 0) {
       tokens.Add(part.id);
     } else {

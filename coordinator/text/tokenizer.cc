@@ -78,12 +78,12 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
   TokenCollector tokens(limits);
   EncodedText encoded;
   std::size_t size = PieceBytes(limits);
-  tokens.PollStop();
+  tokens.Poll();
   tokens.ExpectAtLeast(0);  // There may already be too many tokens before the text.
   while (text.size() > size + size / 2) {
     const std::string_view piece = Beginning(text, size);
     const OpenEnd end = FindOpenEnd(piece, options);
-    tokens.PollStop();
+    tokens.Poll();
     tokens.ExpectAtLeast(end.least_tokens);
     const bool is_longest = size >= limits.max_uncut_bytes;
     size = is_longest ? size : std::min(2 * size, limits.max_uncut_bytes);
@@ -137,7 +137,7 @@ void Tokenizer::AddAll(std::vector<TokenId> ids, const EncodeOptions& options,
   }
   for (const TokenId id : ids) {
     if (!EscapedSpelling(id).empty()) {
-      tokens.PollStop();
+      tokens.Poll();
       AddEscaped(id, limits, tokens);
     } else {
       tokens.Add(id);

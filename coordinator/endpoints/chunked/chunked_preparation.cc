@@ -55,7 +55,7 @@ Expected<proto::LabelList> Labels(const ChunkedRequest& request, const RequestCo
     given.texts = ViewsOf(request.message.labels());
   }
   Expected<LabelLists> labels =
-      ResolveLabels(given, 0, context.tokenizer, context.config, context.stop);
+      ResolveLabels(given, 0, context.tokenizer, context.config, context.interruption);
   if (!labels) {
     return Unexpected(std::move(labels).error());
   }

@@ -142,6 +142,9 @@ class PartsTokenizer {
     sum.AddPrefix(tokens.prefix.size());
     std::vector<std::vector<TokenId>> chunks;
     for (std::size_t i = 0; i < parts_.chunks.size(); ++i) {
+      if (auto fault = StopFault(context_.interruption)) {
+        return Unexpected(*std::move(fault));
+      }
       Expected<std::vector<TokenId>> chunk = EncodeChunk(i, sum);
       if (!chunk) {
         return Unexpected(std::move(chunk).error());
@@ -154,6 +157,9 @@ class PartsTokenizer {
     }
     tokens.groups = Grouped(std::move(chunks));
     for (std::size_t i = 0; i < parts_.questions.size(); ++i) {
+      if (auto fault = StopFault(context_.interruption)) {
+        return Unexpected(*std::move(fault));
+      }
       Expected<std::vector<TokenId>> question = EncodeQuestion(i, sum);
       if (!question) {
         return Unexpected(std::move(question).error());
@@ -212,9 +218,9 @@ class PartsTokenizer {
     if (!IsText(parts_.system_prompt)) {
       return CopiedIds(parts_.system_prompt);
     }
-    return EncodeFromStart({.max_tokens = CountedTokens(limit), .stop = context_.stop},
-                           *context_.tokenizer, Text(parts_.system_prompt),
-                           context_.options.special_tokens_in_text);
+    return EncodeFromStart(
+        {.max_tokens = CountedTokens(limit), .interruption = context_.interruption},
+        *context_.tokenizer, Text(parts_.system_prompt), context_.options.special_tokens_in_text);
   }
 
   Expected<std::vector<TokenId>> EncodeChunk(std::size_t index, const TokenSum& sum) const {
@@ -259,7 +265,7 @@ class PartsTokenizer {
       return CopiedIds(part);
     }
     Expected<EncodedText, EncodeFault> encoded = context_.tokenizer->EncodeWithin(
-        {.max_tokens = most, .stop = context_.stop}, Text(part),
+        {.max_tokens = most, .interruption = context_.interruption}, Text(part),
         {.at_start = false, .special_tokens = context_.options.special_tokens_in_text});
     if (!encoded) {
       return Unexpected(encoded.error());

@@ -84,7 +84,7 @@ class RelevancePreparation {
         reranker_(*context.options.reranker),
         limits_{.cut = inputs.options.truncate ? *CutOf(inputs.options.truncation_direction)
                                                : Cut::kNone,
-                .stop = context.stop},
+                .interruption = context.interruption},
         packer_(inputs.documents_field, inputs.documents.size(),
                 {.label_lists = {&reranker_.labels(), 1}}, context.limits) {
     const std::int64_t positions = context.config.max_position_embeddings;
@@ -99,9 +99,10 @@ class RelevancePreparation {
     if (query.documents.empty()) {
       return std::nullopt;
     }
-    const Expected<ItemPrompts, EncodeFault> prompts = RerankPrompts(
-        reranker_, query.query, inputs_.options.instruction,
-        {.max_tokens = CountedTokens(limits_.max_prompt_tokens), .stop = context_.stop});
+    const Expected<ItemPrompts, EncodeFault> prompts =
+        RerankPrompts(reranker_, query.query, inputs_.options.instruction,
+                      {.max_tokens = CountedTokens(limits_.max_prompt_tokens),
+                       .interruption = context_.interruption});
     if (!prompts) {
       return EncodeError(prompts.error(), QueryTooLong(query.query_field), query.query_field);
     }
@@ -149,6 +150,9 @@ class RelevancePreparation {
   /// The prompt of a document, or its fault.
   Expected<Continuation> PromptOf(const QueryDocuments& query, const ItemPrompts& prompts,
                                   std::size_t document) const {
+    if (auto fault = StopFault(context_.interruption)) {
+      return Unexpected(*std::move(fault));
+    }
     const std::string field = At(inputs_.documents_field, document);
     Expected<Continuation, EncodeFault> prompt = prompts.Item(inputs_.documents[document], limits_);
     if (!prompt) {

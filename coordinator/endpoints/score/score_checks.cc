@@ -21,7 +21,7 @@ JointOptions JointOptionsOf(const CheckedScore& checked) {
           .special_tokens = checked.context.options.special_tokens_in_text,
           .items_continue_query = checked.context.options.items_continue_query(),
           .item_first = checked.request.item_first(),
-          .stop = checked.context.stop};
+          .interruption = checked.context.interruption};
 }
 
 std::optional<Error> FieldFault(const MessageRequest<v1::ScoreRequest>& own, ScoreKind kind,

@@ -96,6 +96,9 @@ class Preparation {
     bool has_blocks = false;
     std::optional<Error> row_fault;  // The first of the blocks'.
     for (std::size_t i = 0; i < items.size(); ++i) {
+      if (auto fault = StopFault(checked_.context.interruption)) {
+        return fault;
+      }
       Expected<Continuation, EncodeFault> item =
           has_prompts_ ? tokens->Prompt(items[i], most) : tokens->Item(items[i], most);
       if (!item) {
@@ -186,8 +189,8 @@ Expected<PreparedRequest> PrepareScore(MessageRequest<v1::ScoreRequest> own,
   if (auto fault = TextOrIdsFault(query, items, context)) {
     return Unexpected(*std::move(fault));
   }
-  const Expected<LabelLists> label_lists =
-      ResolveLabels(LabelsOf(own), items.size(), context.tokenizer, context.config, context.stop);
+  const Expected<LabelLists> label_lists = ResolveLabels(
+      LabelsOf(own), items.size(), context.tokenizer, context.config, context.interruption);
   if (!label_lists) {
     return Unexpected(label_lists.error());
   }
@@ -195,7 +198,7 @@ Expected<PreparedRequest> PrepareScore(MessageRequest<v1::ScoreRequest> own,
   if (request.has_score_extraction_token()) {
     const Expected<TokenId> token =
         ResolveToken(ViewOf(request.score_extraction_token()), "score_extraction_token",
-                     context.tokenizer, context.config, context.stop);
+                     context.tokenizer, context.config, context.interruption);
     if (!token) {
       return Unexpected(token.error());
     }

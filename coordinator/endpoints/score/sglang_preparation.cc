@@ -76,6 +76,9 @@ class SglangPreparation {
     prefix_ = tokens->query();
     const std::vector<TextOrIds>& items = checked_.items;
     for (std::size_t i = 0; i < items.size(); ++i) {
+      if (auto fault = StopFault(checked_.context.interruption)) {
+        return fault;
+      }
       Expected<Continuation, EncodeFault> item = tokens->Item(items[i], left);
       if (!item) {
         return EncodeError(item.error(), too_long(), At("items", i));

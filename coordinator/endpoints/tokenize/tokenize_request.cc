@@ -93,7 +93,8 @@ Expected<PreparedRequest> PrepareTokenizePrompt(MessageRequest<v1::TokenizePromp
   const Tokenizer& tokenizer = *context.tokenizer;
   Expected<std::vector<TokenId>, EncodeFault> ids =
       IdsOfText(tokenizer, prompt, message.add_special_tokens(),
-                {.special_tokens = context.options.special_tokens_in_text}, {.stop = context.stop});
+                {.special_tokens = context.options.special_tokens_in_text},
+                {.interruption = context.interruption});
   if (!ids) {
     return Unexpected(EncodeErrorOf(ids.error(), "prompt"));
   }
@@ -129,9 +130,10 @@ Expected<PreparedRequest> PrepareTokenizeInputs(MessageRequest<v1::TokenizeInput
   auto response = std::make_unique<v1::TeiTokenizeResponse>();
   std::size_t num_tokens = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Expected<std::vector<TextToken>, EncodeFault> tokens = TokensOfText(
-        *context.tokenizer, inputs[i], request.message.add_special_tokens(),
-        {.special_tokens = context.options.special_tokens_in_text}, {.stop = context.stop});
+    Expected<std::vector<TextToken>, EncodeFault> tokens =
+        TokensOfText(*context.tokenizer, inputs[i], request.message.add_special_tokens(),
+                     {.special_tokens = context.options.special_tokens_in_text},
+                     {.interruption = context.interruption});
     if (!tokens) {
       return Unexpected(EncodeErrorOf(tokens.error(), At("inputs", i)));
     }

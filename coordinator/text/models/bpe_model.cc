@@ -75,7 +75,7 @@ class Merging {
  private:
   void CountStep() {
     if (++steps_ % kStepsPerPoll == 0) {
-      tokens_.PollStop();
+      tokens_.Poll();
     }
   }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "coordinator/text/models/interruption.h"
 #include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
@@ -16,12 +16,12 @@ struct EncodeLimits {
   static constexpr std::size_t kMaxUncutBytes = std::size_t{1} << 20;
 
   std::int64_t max_tokens = kUnlimited;
-  /// Encoding ends as soon as this is true. May be null.
-  const std::atomic<bool>* stop = nullptr;
+  /// Looked at while a text is encoded. May be null.
+  const Interruption* interruption = nullptr;
   /// A longer text is encoded in pieces of about this size, in bytes.
   std::size_t piece_bytes = std::size_t{64} << 10;
   /// A piece that has no certain cut in this many bytes is dropped, because its memory, and its
-  /// time between two looks at `stop`, grow with its length.
+  /// time between two looks at `interruption`, grow with its length.
   std::size_t max_uncut_bytes = kMaxUncutBytes;
 
   /// The limits for a text that follows `tokens` tokens.
@@ -88,8 +88,8 @@ class TokenCollector {
   }
 
   /// To be called every few thousand steps.
-  void PollStop() const {
-    if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed)) {
+  void Poll() const {
+    if (ShouldStop(limits_.interruption)) {
       throw Ended{EncodeFault::kStopped};
     }
   }

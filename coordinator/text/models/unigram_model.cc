@@ -94,7 +94,7 @@ void UnigramModel::Encode(std::string_view piece, TokenCollector& tokens) const 
     }
     at += character;
     if (at >= next_poll) {
-      tokens.PollStop();
+      tokens.Poll();
       next_poll = at + kBytesPerPoll;
     }
   }

@@ -37,7 +37,7 @@ RequestHandler::RequestHandler(RequestService& service, HeldBytes& requests,
       requests_(requests),
       replies_(max_reply_bytes),
       parsing_(patience),
-      preparing_(threads),
+      preparing_({.under_way = threads}),
       replying_(threads) {}
 
 void RequestHandler::Finish() {
@@ -89,16 +89,19 @@ void RequestHandler::Read(const std::shared_ptr<ConnectionCall>& call,
   }
   service_.Admit(call, std::move(parsed));
   if (call->format().request_bytes() <= kShortBytes || call->is_over()) {
-    Prepare(call);
+    Prepare(call, /*give_way=*/{});
   } else {
-    preparing_.Post(call->client(), [this, call] { Prepare(call); });
+    preparing_.Post(call->client(), [this, call](TurnPool::Turn& turn) {
+      Prepare(call, [&turn] { turn.GiveWay(); });
+    });
   }
 }
 
-void RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call) {
+void RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call,
+                             const std::function<void()>& give_way) {
   const Held tokens =
       requests_.Hold(kTokenBytes * static_cast<std::int64_t>(call->format().request_bytes()));
-  service_.Prepare(call);
+  service_.Prepare(call, give_way);
   call->Begun();
 }
 

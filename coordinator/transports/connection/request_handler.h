@@ -17,6 +17,7 @@
 #include "coordinator/transports/connection/connection_call.h"
 #include "coordinator/transports/connection/fair_pool.h"
 #include "coordinator/transports/connection/patient_pool.h"
+#include "coordinator/transports/connection/turn_pool.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -26,8 +27,8 @@ namespace scorecast::coordinator {
 /// Short requests and replies are handled on the I/O threads. All longer work is done by threads of
 /// its own, at which client addresses take turns, so that it delays no short request: the parsing
 /// of long requests, which shows their deadlines, by one thread, or their refusal if their turn
-/// does not come in time; the tokenizing of all but the shortest requests by several; and the
-/// forming of long replies by several others.
+/// does not come in time; the tokenizing of all but the shortest requests by several, at which even
+/// a request under way gives way to others; and the forming of long replies by several others.
 class RequestHandler {
  public:
   /// `requests` counts the memory of requests that are being tokenized.
@@ -69,7 +70,8 @@ class RequestHandler {
 
   void Read(const std::shared_ptr<ConnectionCall>& call,
             const std::optional<proto::Error>& refusal);
-  void Prepare(const std::shared_ptr<ConnectionCall>& call);
+  /// `give_way` may be empty: see RequestService::Prepare.
+  void Prepare(const std::shared_ptr<ConnectionCall>& call, const std::function<void()>& give_way);
   void Form(ConnectionCall& call);
 
   RequestService& service_;
@@ -82,7 +84,7 @@ class RequestHandler {
   std::size_t calls_ = 0;  ///< Those that the service has and that are not over.
 
   PatientPool parsing_;
-  FairPool preparing_;
+  TurnPool preparing_;
   FairPool replying_;
 };
 

@@ -44,7 +44,7 @@ class StuckEndpoint : public Endpoint {
     proto::Expected<PreparedRequest> Prepare(const RequestContext& context, const OnDelta&) &&
         override {
       ++counts->begun;
-      while (!*context.stop) {
+      while (!context.interruption->ShouldStop()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
       ++counts->stopped;

@@ -49,7 +49,7 @@ class TextLimits : public testing::Test {
 
   proto::Expected<PreparedRequest> Prepare(const Endpoint& endpoint, const std::string& body) {
     RequestContext context = server_.context();
-    context.stop = &stop_;
+    context.interruption = &interruption_;
     tokenizer_.made = 0;
     return PrepareBody(endpoint, body, context);
   }
@@ -76,6 +76,7 @@ class TextLimits : public testing::Test {
   CheckingServer server_;
   CountingTokenizer tokenizer_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}}, kBos};
   std::atomic<bool> stop_ = false;
+  const Interruption interruption_{stop_};
   const std::string long_ = std::string(100'000, 'a');
   const Endpoint& score_ = ScoreEndpoint();
   const Endpoint& chunked_ = ChunkedEndpoint();

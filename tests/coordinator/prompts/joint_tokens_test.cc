@@ -107,8 +107,9 @@ TEST(JointTokens, TextsEndAtTheLimitOfTheWhole) {
 
 TEST(JointTokens, StopsEarly) {
   const std::atomic<bool> stop = true;
+  const Interruption interruption(stop);
   JointOptions options = Continued();
-  options.stop = &stop;
+  options.interruption = &interruption;
   EXPECT_EQ(JointTokens::Make("x", options, kMany).error(), EncodeFault::kStopped);
 }
 

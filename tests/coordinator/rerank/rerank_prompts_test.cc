@@ -247,7 +247,8 @@ TEST_F(ChatPrompts, ALongQueryIsTokenizedOnce) {
 
 TEST_F(ChatPrompts, StopsEarly) {
   const std::atomic<bool> stop = true;
-  EXPECT_EQ(prompts_.Item("a", {.stop = &stop}).error(), EncodeFault::kStopped);
+  const Interruption interruption(stop);
+  EXPECT_EQ(prompts_.Item("a", {.interruption = &interruption}).error(), EncodeFault::kStopped);
 }
 
 }  // namespace rerank_prompts_test

@@ -147,7 +147,8 @@ TEST(BpeModel, APieceWithTooManyTokensIsNotMerged) {
 TEST(BpeModel, StopEndsAMerging) {
   const BpeModel model = SmallModel();
   const std::atomic<bool> stop = true;
-  TokenCollector tokens({.stop = &stop});
+  const Interruption interruption(stop);
+  TokenCollector tokens({.interruption = &interruption});
   EXPECT_THROW(model.Encode(Repeated("ab", 10'000), tokens), TokenCollector::Ended);
   EXPECT_TRUE(tokens.ids().empty());
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -135,9 +136,35 @@ TEST_P(Pieces, AContinuedTextMayHaveSeveral) {
   }
 }
 
+TEST_P(Pieces, TokensAreTheSameIfTheTextGivesWayToOthers) {
+  Texts texts(*tokenizer_);
+  const std::atomic<bool> stop = false;
+  for (int i = 0; i < 10; ++i) {
+    const std::string text = LongText(texts);
+    const std::string other = LongText(texts);
+    const EncodeOptions options = RandomOptions(texts);
+    const Ids alone = Whole(text, options);
+    const Ids other_alone = Whole(other, options);
+    int looks = 0;
+    // Another text is encoded at some of the looks, on a thread that goes on in the meantime.
+    const Interruption interruption(stop, [&] {
+      if (++looks % 10 == 1) {
+        const auto encoded =
+            std::async(std::launch::async, [&] { return Whole(other, options); }).get();
+        ASSERT_EQ(encoded, other_alone);
+      }
+    });
+    const auto encoded =
+        tokenizer_->EncodeWithin({.interruption = &interruption, .piece_bytes = 60}, text, options);
+    ASSERT_EQ(encoded.value().ids, alone) << testing::PrintToString(text);
+    EXPECT_GT(looks, 1);
+  }
+}
+
 TEST_P(Pieces, NothingIsEncodedIfNobodyWaits) {
   const std::atomic<bool> stop = true;
-  const EncodeLimits limits = {.stop = &stop};
+  const Interruption interruption(stop);
+  const EncodeLimits limits = {.interruption = &interruption};
   EXPECT_EQ(tokenizer_->EncodeWithin(limits, "the harbour").error(), EncodeFault::kStopped);
   EXPECT_EQ(
       ContinuedText::Make(*tokenizer_, "the harbour", SpecialTokensInText::kAllow, limits).error(),
@@ -286,7 +313,8 @@ class StoppingTokenizer : public CountingTokenizer {
 
 TEST(EncodeLimits, StopEndsALongText) {
   StoppingTokenizer tokenizer;
-  EXPECT_EQ(tokenizer.EncodeWithin({.stop = &tokenizer.stop}, Words(3'000'000)).error(),
+  const Interruption interruption(tokenizer.stop);
+  EXPECT_EQ(tokenizer.EncodeWithin({.interruption = &interruption}, Words(3'000'000)).error(),
             EncodeFault::kStopped);
   EXPECT_LE(tokenizer.TakeBytes(), 1'000'000u);
 }

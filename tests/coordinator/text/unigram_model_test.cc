@@ -41,7 +41,8 @@ TEST(UnigramModel, ALongPieceEndsAtTheLimits) {
   TokenCollector few({.max_tokens = 249});
   EXPECT_THROW(model.Encode(std::string(1000, 'a'), few), TokenCollector::Ended);
   const std::atomic<bool> stop = true;
-  TokenCollector stopped({.stop = &stop});
+  const Interruption interruption(stop);
+  TokenCollector stopped({.interruption = &interruption});
   EXPECT_THROW(model.Encode(std::string(10'000, 'a'), stopped), TokenCollector::Ended);
 }
 
