@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.company import wire
 from bench.company.bodies import Body, BodyMaker
-from bench.company.cases import FRESH, KEPT, LARGE_TOKENS, POLITE_REQUESTS, Company, polite_texts
+from bench.company.cases import FRESH, KEPT, LARGE_TOKENS, POLITE_REQUESTS, Company, polite_connections, polite_texts
 from bench.company.load import OTHER_NETWORK_SOURCE, POLITE_SOURCE, Load, Pipelined
 
 _BESIDE_MS = 50.0  # By which a polite request may take longer.
@@ -46,11 +46,11 @@ class BoundedCase:
         """`interval` and `tokens` of requests that wait for passes."""
         if self.is_work:
             return [Load(lambda maker, _: maker.score(tokens - 2), POLITE_REQUESTS, source=self.polite_source, obeys=False,
-                         interval=interval, connections=None if http else 1, patience=patience)]
+                         interval=interval, connections=polite_connections(http), patience=patience)]
         if self.polite_is_text:
             return [Load(lambda maker, number: _polite_text(maker, number, http), POLITE_REQUESTS, source=self.polite_source,
-                         obeys=False, interval=_TEXT_INTERVAL, connections=None if http else 1, patience=patience)]
-        return polite_texts((KEPT, FRESH), None, patience)
+                         obeys=False, interval=_TEXT_INTERVAL, connections=polite_connections(http), patience=patience)]
+        return polite_texts((KEPT, FRESH), http, None, patience)
 
 
 def _tokenize(text: str) -> Body:

@@ -12,8 +12,8 @@ from bench.company.bodies import Body, BodyMaker
 from bench.company.load import POLITE_SOURCE, Load, Pipelined, Raw
 from bench.company.service import Service
 
-# Polite clients: KEPT ones send on one connection, FRESH ones connect for each request, LONG ones send messages of more than
-# 64 KiB, which the service treats apart.
+# Polite clients: KEPT ones send on a connection that they keep, FRESH ones connect for each request, LONG ones send messages of
+# more than 64 KiB, which the service treats apart.
 KEPT, FRESH, LONG = "kept", "fresh", "long"
 _INTERVALS = {KEPT: 0.05, FRESH: 0.1, LONG: 0.25}
 POLITE_REQUESTS = 20  # Different ones.
@@ -50,13 +50,19 @@ class Case:
     end: signal.Signals | None = None  # At last, the service gets this signal amid the company.
 
 
-def polite_texts(kinds: Sequence[str], timeout_ms: int | None, patience: float) -> list[Load]:
+def polite_connections(http: bool) -> int | None:
+    """Of requests at fixed times. HTTP computes the requests of a connection one after another, so each request in flight has
+    one for itself: otherwise requests that take longer than their interval would wait for each other, more and more of them."""
+    return None if http else 1
+
+
+def polite_texts(kinds: Sequence[str], http: bool, timeout_ms: int | None, patience: float) -> list[Load]:
     """Tiny questions. Those with the same number have the same bits, whatever the kind."""
     def body(maker: BodyMaker, number: int, is_long: bool) -> Body:
         fields = ({"timeout_ms": timeout_ms} if timeout_ms else {}) | ({"padding": "x" * _LONG_BYTES} if is_long else {})
         return maker.scores(f"Is {number} small?", [" yes", f" no, {number}"], **fields)
     return [Load(lambda maker, number, is_long=kind == LONG: body(maker, number, is_long), POLITE_REQUESTS, kind,
-                 source=POLITE_SOURCE, obeys=False, interval=_INTERVALS[kind], connections=None if kind == FRESH else 1,
+                 source=POLITE_SOURCE, obeys=False, interval=_INTERVALS[kind], connections=None if kind == FRESH else polite_connections(http),
                  fresh=kind == FRESH, patience=patience) for kind in kinds]
 
 

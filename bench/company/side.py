@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from bench.company.bodies import Body, BodyMaker
-from bench.company.cases import POLITE_REQUESTS, Case, Company, polite_texts
+from bench.company.cases import POLITE_REQUESTS, Case, Company, polite_connections, polite_texts
 from bench.company.clients import Clients
 from bench.company.load import POLITE_SOURCE, Load, Pipelined, Raw
 from bench.company.metrics import pass_bound_seconds
@@ -111,10 +111,9 @@ class Side:
     def polite_clients(self, case: Case, interval: float) -> Clients:
         """`interval`: of those beside heavy clients."""
         if not case.is_heavy:
-            return self.start(*polite_texts(case.polite, case.timeout_ms, self.settings.patience))
-        # HTTP computes the requests of a connection one after another, so each request has one for itself.
+            return self.start(*polite_texts(case.polite, self.http, case.timeout_ms, self.settings.patience))
         return self.start(Load(lambda *_: self.polite_body(), POLITE_REQUESTS, source=POLITE_SOURCE, obeys=False,
-                               interval=interval, connections=None if self.http else 1, patience=self.settings.patience))
+                               interval=interval, connections=polite_connections(self.http), patience=self.settings.patience))
 
     def start(self, *loads: Load, is_hostile: bool = False) -> Clients:
         for load in loads:

@@ -53,16 +53,20 @@ class SoakResult:
         parts = [table(["memory of all ranks", "MiB", "peak, MiB"],
                        [[when, f"{now:.0f}", f"{peak:.0f}"] for when, now, peak in self.memory])]
         rows = []
-        for phase, samples in self.samples.items():
+        for phase, kind in [(phase, kind) for phase in self.samples for kind in self._kinds()]:
+            samples = [sample for sample in self.samples[phase] if sample.kind == kind]
             seen = Seen(samples)
             times = [f"{found[0]:.1f}" if (found := seen.percentile(percent)) else "" for percent in (50, 99, 100)]
-            rows.append([phase, str(seen.count), *times, count_text(seen.failures), slowest_phases(samples),
+            rows.append([phase, kind, str(seen.count), *times, count_text(seen.failures), slowest_phases(samples),
                          delays_text(self.delays[phase])])
-        parts.append(table(["polite clients", "requests", "p50, ms", "p99, ms", "most, ms", "failures",
+        parts.append(table(["polite clients", "kind", "requests", "p50, ms", "p99, ms", "most, ms", "failures",
                             f"slowest {SLOW_PERCENT} %: ms", "own delay: p99, most, ms"], rows))
         parts.append("Replies to the abuses: " + count_text(self.counts))
         parts += [f"FAULT: {fault}" for fault in self.faults] or ["No fault."]
         return "\n\n".join(parts)
+
+    def _kinds(self) -> list[str]:
+        return sorted({sample.kind for samples in self.samples.values() for sample in samples})
 
     def judge(self) -> None:
         """Polite clients may be refused by a limit. Other failures are faults, as is memory that grows."""
@@ -147,9 +151,11 @@ def soak(settings: Settings, seconds: float) -> SoakResult:
                 wait_until_served(polite, _CASE.polite, phases[-1][0], settings.patience)
             time.sleep(_SETTLE_SECONDS)
             note_memory(name)
-        for traffic in [polite.stop(settings.patience) for polite in all_polite]:
+        for side, polite in zip(sides, all_polite):
+            traffic = polite.stop(settings.patience)
             for sample in traffic.samples:
-                result.samples[_phase_at(sample.due, phases)].append(sample)
+                of_side = sample._replace(kind=f"{sample.kind}, {side.transport}")
+                result.samples[_phase_at(sample.due, phases)].append(of_side)
             for at, ms in traffic.delays:
                 result.delays[_phase_at(at, phases)].append(ms)
         if not service.runs():

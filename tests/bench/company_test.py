@@ -302,7 +302,9 @@ class Cases(unittest.TestCase):
             self.assertEqual(len(names), len(set(names)))
 
     def test_of_polite_texts_differ_by_number_and_not_by_kind(self):
-        kept, fresh, long = polite_texts((KEPT, FRESH, LONG), 1000, 30)
+        self.assertEqual([load.connections for load in polite_texts((KEPT, FRESH, LONG), True, 1000, 30)], [None] * 3)
+        kept, fresh, long = polite_texts((KEPT, FRESH, LONG), False, 1000, 30)
+        self.assertEqual([load.connections for load in (kept, fresh, long)], [1, None, 1])
         maker = BodyMaker(False, 1000)
         self.assertEqual(kept.body(maker, 1), fresh.body(maker, 1))
         self.assertNotEqual(kept.body(maker, 1), kept.body(maker, 2))
