@@ -113,6 +113,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--http-port", flags.http_port, "Port for HTTP; 0: any free one, -1: no HTTP")
       ->check(CLI::Range(-1, 65535))
       ->capture_default_str();
+  app.add_option("--health-port", flags.health_port,
+                 "Further port for HTTP, at which only /health, /ready and /metrics are served, "
+                 "whatever the clients of the other ports do; 0: any free one, -1: none")
+      ->check(CLI::Range(-1, 65535))
+      ->capture_default_str();
   app.add_option("--address-file", flags.address_file,
                  "File in which the service says where it is, when it is ready, and which it "
                  "removes when it ends: {\"host\":…,\"ip\":…,\"port\":…,\"http_port\":…,"

@@ -44,6 +44,7 @@ struct ServeFlags {
   std::string host = "127.0.0.1";
   std::uint16_t port = 7400;           ///< Port of the request socket; 0: any free one.
   int http_port = 7480;                ///< 0: any free one; -1: no HTTP.
+  int health_port = -1;                ///< 0: any free one; -1: none.
   std::filesystem::path address_file;  ///< See AddressFile; empty: none.
   coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.
   coordinator::SocketOptions socket;   ///< The server takes `max_request_bytes` from `engine`.

@@ -172,6 +172,9 @@ void ReserveSockets(const ServeFlags& flags, ListeningSockets& sockets) {
   if (flags.http_port >= 0) {
     sockets.Reserve(kHttpSocket, static_cast<std::uint16_t>(flags.http_port));
   }
+  if (flags.health_port >= 0) {
+    sockets.Reserve(kHealthSocket, static_cast<std::uint16_t>(flags.health_port));
+  }
 }
 
 /// The address at which clients on other hosts reach a reserved socket.
@@ -200,9 +203,18 @@ std::string ReadyLine(const ServiceAddress& address) {
          ")";
 }
 
-/// The resources that clients read with GET: the state of the service, the model, the tokenizer, and
-/// the document that describes all of these and the endpoints. `service` must have a server, and
-/// must outlive the resources.
+/// The state of the service, which clients read with GET. `service` must have a server, and must
+/// outlive the resources.
+std::vector<coordinator::Resource> StateResourcesOf(const Engine& engine, const Service& service) {
+  return {coordinator::HealthResource(),
+          coordinator::ReadyResource([&service] { return service.cluster.Status(); },
+                                     [&service] { return service.requests.is_draining(); }),
+          coordinator::MetricsResource(
+              service.metrics, [&service] { return service.Status(); }, engine.page_bytes())};
+}
+
+/// The resources that clients read with GET: the state of the service, the model, the tokenizer,
+/// and the document that describes all of these and the endpoints. `service` as above.
 std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const Engine& engine,
                                                const Service& service) {
   const coordinator::ServiceFacts facts{
@@ -214,19 +226,29 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
       .max_batch_tokens = engine.limits().max_rows,
       .tokenizing_threads = flags.io_threads,
   };
-  std::vector<coordinator::Resource> resources = {
-      coordinator::HealthResource(),
-      coordinator::ReadyResource([&service] { return service.cluster.Status(); },
-                                 [&service] { return service.requests.is_draining(); }),
-      coordinator::MetricsResource(
-          service.metrics, [&service] { return service.Status(); }, engine.page_bytes()),
-      ModelsResource(facts),
-      InfoResource(facts),
-      coordinator::TokenizerInfoResource(flags.engine.model),
-  };
+  std::vector<coordinator::Resource> resources = StateResourcesOf(engine, service);
+  resources.push_back(ModelsResource(facts));
+  resources.push_back(InfoResource(facts));
+  resources.push_back(coordinator::TokenizerInfoResource(flags.engine.model));
   resources.push_back(
       coordinator::OpenApiResource(coordinator::Endpoints(), resources, facts.version));
   return resources;
+}
+
+/// Opens the service to what asks for its state.
+void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
+                     Service& service) {
+  coordinator::HttpOptions options;
+  options.has_endpoints = false;
+  options.resources = StateResourcesOf(engine, service);
+  options.is_on_loopback = sockets.IsOnLoopback(kHealthSocket);
+  options.allowed_hosts = flags.http.allowed_hosts;
+  options.header_timeout = flags.http.header_timeout;
+  proto::Log(proto::LogLevel::kInfo,
+             "health: " + ReachableAddressOf(sockets, kHealthSocket).ToText());
+  service.server->ListenForProbes(
+      sockets.Take(kHealthSocket).Release(),
+      coordinator::MakeHttpProtocol(service.requests, std::move(options)));
 }
 
 /// Opens the service to its clients.
@@ -245,6 +267,9 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
     }
     service.server->Listen(sockets.Take(kHttpSocket).Release(),
                            coordinator::MakeHttpProtocol(service.requests, std::move(options)));
+  }
+  if (flags.health_port >= 0) {
+    ListenForProbes(flags, engine, sockets, service);
   }
 }
 

@@ -10,7 +10,7 @@ namespace scorecast::launcher {
 /// What rank 0 and its supervisor send each other over a Unix socket of type SOCK_SEQPACKET: a
 /// text, and a descriptor with some of them.
 ///
-///   rank 0      socket NAME PORT HOST   asks for the socket NAME ("requests" or "http"), before
+///   rank 0      socket NAME PORT HOST   asks for the socket NAME ("requests", "http" or "health"), before
 ///   the
 ///                                       model is read; the supervisor binds it to HOST and PORT
 ///                                       unless it has it

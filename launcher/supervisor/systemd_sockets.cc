@@ -39,7 +39,7 @@ std::map<std::string, Descriptor> TakeSystemdSockets() {
     Descriptor socket(kFirstDescriptor + i);
     std::string name;
     std::getline(names, name, ':');
-    if (name.empty() || (count == 1 && name != kHttpSocket)) {
+    if (name.empty() || (count == 1 && name != kHttpSocket && name != kHealthSocket)) {
       name = kRequestSocket;
     }
     fcntl(socket.get(), F_SETFD, FD_CLOEXEC);

@@ -76,6 +76,22 @@ TEST(ServeHttp, SharesItsClientsLimitsWithTheRequestSocket) {
   EXPECT_EQ(ConnectToHttp(service).Receive().status, 503);
 }
 
+TEST(ServeHttp, IsProbedAtAPortOfItsOwnBeyondTheLimits) {
+  Service service(NumberedCommand(
+      0, {"--max-connections", "1", "--max-connections-per-address", "1", "--health-port", "0"}));
+  const auto socket = service.Connect();
+  EXPECT_EQ(ConnectToHttp(service).Receive().status, 503);
+  const std::string line = service.process().ErrorLineWith("health: 127.0.0.1:");
+  const auto port = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
+  for (const std::string path : {"/health", "/ready", "/metrics"}) {
+    EXPECT_EQ(HttpClient(port).Call(Get(path)).status, 200) << path;
+  }
+  EXPECT_EQ(HttpClient(port).Call(Get("/info")).status, 404);
+  const HttpReply reply = HttpClient(port).Call(Post("/v1/score", NumberedBody(1).dump()));
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_THAT(reply.body, HasSubstr("It has: GET /health, GET /ready, GET /metrics."));
+}
+
 TEST(ServeHttp, GivesBackTheMemoryOfRequestsThatNeverArrived) {
   Service service(NumberedCommand(0));
   // Not read from /metrics, because its replies take memory, too, that must be given back.

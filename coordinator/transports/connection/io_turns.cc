@@ -110,6 +110,11 @@ TurnExecutor IoTurns::ForClient(const ClientId& client) {
   return TurnExecutor(NewLine(clients_.Named(client.address)));
 }
 
+TurnExecutor IoTurns::ForProbe(const ClientId& client) {
+  const std::lock_guard lock(mutex_);
+  return TurnExecutor(NewLine(probes_.Named(client.address)));
+}
+
 TurnExecutor IoTurns::ForServer() {
   const std::lock_guard lock(mutex_);
   return TurnExecutor(NewLine(server_));

@@ -67,6 +67,9 @@ class IoTurns {
 
   /// For one connection of a client.
   TurnExecutor ForClient(const ClientId& client);
+  /// For one connection that asks for the state of the service. All of these have a share beside
+  /// that of all clients, so a few requests have their turns next, whatever clients do.
+  TurnExecutor ForProbe(const ClientId& client);
   /// For what is done for no client, such as accepting: it has a share beside that of all clients.
   TurnExecutor ForServer();
 
@@ -88,6 +91,7 @@ class IoTurns {
   std::mutex mutex_;
   FairShare root_;
   FairShare clients_{root_};
+  FairShare probes_{root_};
   FairShare server_{root_};
   int tokens_ = 0;
 };

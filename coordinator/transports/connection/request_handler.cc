@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/connection/call_format.h"
 

@@ -46,8 +46,9 @@ tcp::socket Moved(tcp::socket from, const asio::any_io_executor& executor) {
 
 }  // namespace
 
-RequestServer::Listener::Listener(asio::any_io_executor executor, MakeProtocol made_by)
+RequestServer::Listener::Listener(asio::any_io_executor executor, MakeProtocol made_by, bool probes)
     : make_protocol(std::move(made_by)),
+      is_for_probes(probes),
       acceptor(std::move(executor)),
       accept_again(acceptor.get_executor()) {}
 
@@ -69,7 +70,10 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                [this](const std::vector<std::shared_ptr<Call>>& left) { service_.Cancel(left); },
                [this](const ClientId& client, const proto::Error& error) {
                  handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
-               }} {
+               }},
+      probe_context_(context_) {
+  probe_context_.idle_timeout =
+      std::min<std::chrono::milliseconds>(options.idle_timeout, kProbeIdleTimeout);
   for (int i = 0; i < io_threads; ++i) {
     threads_.emplace_back([this] { io_.run(); });
   }
@@ -86,8 +90,10 @@ RequestServer::~RequestServer() {
   }
 }
 
-std::uint16_t RequestServer::Listen(int listening_socket, MakeProtocol make_protocol) {
-  auto listener = std::make_unique<Listener>(turns_.ForServer(), std::move(make_protocol));
+std::uint16_t RequestServer::Listen(int listening_socket, MakeProtocol make_protocol,
+                                    bool is_for_probes) {
+  auto listener =
+      std::make_unique<Listener>(turns_.ForServer(), std::move(make_protocol), is_for_probes);
   listener->acceptor.assign(ProtocolOf(listening_socket), listening_socket);
   const std::uint16_t port = listener->acceptor.local_endpoint().port();
   asio::post(listener->acceptor.get_executor(), [this, own = listener.get()] { Accept(*own); });
@@ -104,8 +110,7 @@ void RequestServer::Accept(Listener& listener) {
           return;
         }
         if (!error) {
-          Admit(std::move(socket), CountedAddress(listener.accepted.address()),
-                listener.make_protocol);
+          Admit(std::move(socket), CountedAddress(listener.accepted.address()), listener);
           Accept(listener);
           return;
         }
@@ -125,7 +130,7 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
         503, "too_many_connections",
         "Too many connections" + from + ": more than " + std::to_string(limit) + ".", ""};
   };
-  if (connections_.size() - refused_ >= options_.max_connections) {
+  if (connections_.size() - refused_ - probes_.size() >= options_.max_connections) {
     return error("", options_.max_connections);
   }
   const std::size_t limit = options_.max_connections_per_address.value_or(
@@ -138,7 +143,7 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
 }
 
 void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
-                          const MakeProtocol& make_protocol) {
+                          const Listener& listener) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   std::shared_ptr<Connection> connection;
@@ -148,23 +153,33 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     if (!is_accepting_) {
       return;  // CloseConnections may already have closed the others.
     }
-    refusal = Refusal(client);
-    if (refusal && refused_ == kMaxRefused) {
-      context_.count_refusal({client.to_string(), 0}, *refusal);
-      return;  // The socket is closed without a reply.
-    }
-    if (refusal) {
-      ++refused_;
+    Purpose purpose = Purpose::kProbe;
+    if (listener.is_for_probes) {
+      if (HasTooManyProbes(client)) {
+        return;  // The socket is closed without a reply.
+      }
+      probes_.insert(client);
     } else {
-      ++addresses_[client];
+      refusal = Refusal(client);
+      if (refusal && refused_ == kMaxRefused) {
+        context_.count_refusal({client.to_string(), 0}, *refusal);
+        return;  // The same.
+      }
+      if (refusal) {
+        purpose = Purpose::kRefusal;
+        ++refused_;
+      } else {
+        purpose = Purpose::kService;
+        ++addresses_[client];
+      }
     }
     const ClientId id{client.to_string(), next_id_++};
+    const auto executor = listener.is_for_probes ? turns_.ForProbe(id) : turns_.ForClient(id);
     connection = std::make_shared<Connection>(
-        id, std::make_unique<TcpStream>(Moved(std::move(socket), turns_.ForClient(id))),
-        make_protocol(protocol_context_), context_,
-        [this, client, is_refused = refusal.has_value()](std::uint64_t closed_id) {
-          Forget(closed_id, client, is_refused);
-        });
+        id, std::make_unique<TcpStream>(Moved(std::move(socket), executor)),
+        listener.make_protocol(protocol_context_),
+        listener.is_for_probes ? probe_context_ : context_,
+        [this, client, purpose](std::uint64_t closed_id) { Forget(closed_id, client, purpose); });
     connections_.emplace(id.connection, connection);
   }
   if (refusal) {
@@ -174,11 +189,17 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
   }
 }
 
-void RequestServer::Forget(std::uint64_t id, const asio::ip::address& client, bool is_refused) {
+bool RequestServer::HasTooManyProbes(const asio::ip::address& client) const {
+  return probes_.size() == kMaxProbes || probes_.count(client) == kMaxProbesOfAddress;
+}
+
+void RequestServer::Forget(std::uint64_t id, const asio::ip::address& client, Purpose purpose) {
   const std::lock_guard lock(mutex_);
   connections_.erase(id);
-  if (is_refused) {
+  if (purpose == Purpose::kRefusal) {
     --refused_;
+  } else if (purpose == Purpose::kProbe) {
+    probes_.erase(probes_.find(client));
   } else if (const auto own = addresses_.find(client); --own->second == 0) {
     addresses_.erase(own);
   }
@@ -236,7 +257,7 @@ ClientsStatus RequestServer::status() const {
   status.held_reply_bytes = context_.replies.bytes();
   status.refusals = context_.counters.refusals();
   const std::lock_guard lock(mutex_);
-  status.connections = connections_.size();
+  status.connections = connections_.size() - probes_.size();
   status.addresses = addresses_.size();
   return status;
 }

@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -47,7 +49,15 @@ class RequestServer {
 
   /// Accepts the clients of a socket that listens (see OpenListeningSocket), which the server then
   /// owns. Returns its port. Called before StartDraining.
-  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol);
+  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol) {
+    return Listen(listening_socket, std::move(make_protocol), /*is_for_probes=*/false);
+  }
+  /// The same for clients that ask for the state of the service. Their connections count in no
+  /// limit of SocketOptions, and their turns do not wait for those of all others. They have limits
+  /// of their own, beyond which a connection is closed without a reply.
+  std::uint16_t ListenForProbes(int listening_socket, MakeProtocol make_protocol) {
+    return Listen(listening_socket, std::move(make_protocol), /*is_for_probes=*/true);
+  }
 
   /// First step of a shutdown: no new connections, and the service drains.
   void StartDraining();
@@ -61,25 +71,37 @@ class RequestServer {
   /// How many connections beyond the limit can be refused with a reply at a time. Further ones are
   /// closed without a reply.
   static constexpr std::size_t kMaxRefused = 64;
+  /// How many connections for probes there may be, and of one address.
+  static constexpr std::size_t kMaxProbes = 64;
+  static constexpr std::size_t kMaxProbesOfAddress = 16;
+  /// Upper bound on the idle timeout of a connection for probes.
+  static constexpr auto kProbeIdleTimeout = std::chrono::seconds(30);
+
+  /// What a connection is for.
+  enum class Purpose { kService, kRefusal, kProbe };
 
   /// A socket that listens. Used on the acceptor's executor, which takes turns with the clients.
   struct Listener {
-    Listener(boost::asio::any_io_executor executor, MakeProtocol made_by);
+    Listener(boost::asio::any_io_executor executor, MakeProtocol made_by, bool probes);
 
     const MakeProtocol make_protocol;
+    const bool is_for_probes;
     boost::asio::ip::tcp::acceptor acceptor;
     boost::asio::ip::tcp::endpoint accepted;  ///< The client of the connection accepted last.
     boost::asio::steady_timer accept_again;
   };
 
+  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol, bool is_for_probes);
   void StopAccepting();
   void Accept(Listener& listener);
   void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& client,
-             const MakeProtocol& make_protocol);
+             const Listener& listener);
+  /// Whether there is no room for a further connection for probes. Locked by the caller.
+  bool HasTooManyProbes(const boost::asio::ip::address& client) const;
   /// Why a further connection from `client` is not served; nothing if it is. Locked by the caller.
   std::optional<proto::Error> Refusal(const boost::asio::ip::address& client) const;
   /// Called when a connection is closed.
-  void Forget(std::uint64_t id, const boost::asio::ip::address& client, bool is_refused);
+  void Forget(std::uint64_t id, const boost::asio::ip::address& client, Purpose purpose);
   std::vector<std::shared_ptr<Connection>> Connections() const;
 
   RequestService& service_;
@@ -92,12 +114,14 @@ class RequestServer {
   MemoryReturn memory_;
   const ProtocolContext protocol_context_;
   ConnectionContext context_;
+  ConnectionContext probe_context_;
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::condition_variable closed_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::size_t refused_ = 0;  ///< How many of `connections_` are only being refused.
+  std::multiset<boost::asio::ip::address> probes_;  ///< The clients of those for probes.
   /// How many of the others each client address has; see CountedAddress.
   std::map<boost::asio::ip::address, std::size_t> addresses_;
   bool is_accepting_ = true;

@@ -10,6 +10,7 @@
 namespace scorecast::coordinator {
 
 struct HttpOptions {
+  bool has_endpoints = true;  ///< Otherwise only the resources are served.
   std::vector<Resource> resources;
   std::vector<RefusedUrl> refused_urls;
   /// Origins whose pages may send requests and read replies (CORS), such as "https://example.org";

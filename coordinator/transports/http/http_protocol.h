@@ -29,7 +29,8 @@ struct HttpServer {
   HttpServer(const RequestService& request_service, HttpOptions http_options)
       : service(request_service),
         options(std::move(http_options)),
-        routes(service.endpoints(), options.resources, options.refused_urls) {}
+        routes(options.has_endpoints ? service.endpoints() : EndpointList(), options.resources,
+               options.refused_urls) {}
 
   const RequestService& service;
   const HttpOptions options;

@@ -1,13 +1,16 @@
-// Requests of one address beside many of another, which the server answers without the ranks.
+// Requests beside many others, which the server answers without the ranks.
 
-#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <deque>
+#include <exception>
 #include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
 
+#include "coordinator/transports/connection/listening_socket.h"
+#include "coordinator/transports/http/http_protocol.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
@@ -47,9 +50,49 @@ class HttpTurns : public ::testing::Test {
 
   /// A further client, which the server has accepted.
   HttpClient& AddTo(std::deque<HttpClient>& clients, const std::string& own_address) {
-    clients.emplace_back(server_.port(), own_address);
+    return AddTo(clients, server_.port(), own_address);
+  }
+  HttpClient& AddTo(std::deque<HttpClient>& clients, std::uint16_t port,
+                    const std::string& own_address) {
+    clients.emplace_back(port, own_address);
     EXPECT_EQ(clients.back().Call(Get("/busy")).status, 200);
     return clients.back();
+  }
+
+  /// The number of turns of 127.0.0.1, which has sent many requests, before a request of `other`.
+  int BusyTurnsBefore(HttpClient& other) {
+    std::deque<HttpClient> busy;
+    for (int i = 0; i < kConnections; ++i) {
+      AddTo(busy, "127.0.0.1");
+    }
+    // Both I/O threads are held until all requests are in the server's sockets.
+    std::deque<HttpClient> holding;
+    for (int i = 0; i < 2; ++i) {
+      AddTo(holding, "127.0.0.1").Send(Get("/hold"));
+    }
+    EXPECT_TRUE(Eventually([this] { return held_ == 2; }));
+    busy_ = 0;
+    std::string requests;
+    for (int i = 0; i < kPipelined; ++i) {
+      requests += Get("/busy");
+    }
+    for (HttpClient& client : busy) {
+      client.Send(requests);
+    }
+    other.Send(Get("/polite"));
+    is_holding_ = false;
+    EXPECT_EQ(other.Receive().body, "polite");
+    for (HttpClient& client : busy) {
+      for (int i = 0; i < kPipelined; ++i) {
+        EXPECT_EQ(client.Receive().body, "busy");
+      }
+    }
+    return busy_before_;
+  }
+
+  std::uint16_t ListenForProbes() {
+    return server_.server().ListenForProbes(OpenListeningSocket("127.0.0.1", 0),
+                                            MakeHttpProtocol(server_.service(), Options()));
   }
 
   std::atomic<int> busy_ = 0;
@@ -59,42 +102,36 @@ class HttpTurns : public ::testing::Test {
   FakeHttpServer server_{{}, Options()};
 };
 
-/// `requests` are sent together on each of the busy connections.
-void SendTo(std::deque<HttpClient>& clients, const std::string& request) {
-  std::string requests;
-  for (int i = 0; i < kPipelined; ++i) {
-    requests += request;
-  }
-  for (HttpClient& client : clients) {
-    client.Send(requests);
-  }
-}
+/// First in, first out would be a turn of each busy connection.
+constexpr int kFew = kConnections / 4;
 
 TEST_F(HttpTurns, OfAnotherAddressAreFewTurnsAwayBesidePipelinedRequests) {
-  std::deque<HttpClient> busy;
-  for (int i = 0; i < kConnections; ++i) {
-    AddTo(busy, "127.0.0.1");
-  }
   std::deque<HttpClient> others;
-  HttpClient& polite = AddTo(others, "127.0.0.2");
-  // Both I/O threads are held until all requests are in the server's sockets.
-  std::deque<HttpClient> holding;
-  for (int i = 0; i < 2; ++i) {
-    AddTo(holding, "127.0.0.1").Send(Get("/hold"));
+  EXPECT_LE(BusyTurnsBefore(AddTo(others, "127.0.0.2")), kFew);
+}
+
+TEST_F(HttpTurns, OfAProbeAreFewTurnsAwayAlsoFromTheSameAddress) {
+  std::deque<HttpClient> probes;
+  EXPECT_LE(BusyTurnsBefore(AddTo(probes, ListenForProbes(), "127.0.0.1")), kFew);
+}
+
+TEST_F(HttpTurns, OfProbesHaveALimitForEachAddress) {
+  const std::uint16_t port = ListenForProbes();
+  std::deque<HttpClient> probes;
+  for (int i = 0; i < 16; ++i) {
+    AddTo(probes, port, "127.0.0.1");
   }
-  ASSERT_TRUE(Eventually([this] { return held_ == 2; }));
-  busy_ = 0;
-  SendTo(busy, Get("/busy"));
-  polite.Send(Get("/polite"));
-  is_holding_ = false;
-  EXPECT_EQ(polite.Receive().body, "polite");
-  // First in, first out would be one of each connection before it.
-  EXPECT_LE(busy_before_, kConnections / 4);
-  for (HttpClient& client : busy) {
-    for (int i = 0; i < kPipelined; ++i) {
-      ASSERT_EQ(client.Receive().body, "busy");
+  EXPECT_TRUE(HttpClient(port).IsClosed());
+  AddTo(probes, port, "127.0.0.2");
+  EXPECT_EQ(server_.server().status().connections, 0);
+  probes.pop_front();
+  EXPECT_TRUE(Eventually([port] {
+    try {
+      return HttpClient(port).Call(Get("/busy")).status == 200;
+    } catch (const std::exception&) {
+      return false;  // The server has not seen yet that the other one has left.
     }
-  }
+  }));
 }
 
 }  // namespace http_turns_test
