@@ -30,7 +30,8 @@ std::vector<TokenId> Labels() {
 
 PackedSequence Sequence(const std::vector<TokenId>& prefix,
                         const std::vector<std::vector<TokenId>>& items) {
-  PackedSequence sequence = coordinator::PackItems(prefix, items);
+  PackedSequence sequence =
+      coordinator::PackItems(std::make_shared<const std::vector<TokenId>>(prefix), items);
   sequence.label_lists = {Labels()};
   const auto prefix_length = static_cast<std::int32_t>(prefix.size());
   for (const std::int32_t row : coordinator::LastRowOfEachItem(prefix_length, items)) {

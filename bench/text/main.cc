@@ -101,7 +101,7 @@ void Measure(const std::filesystem::path& model, const Flags& flags) {
           ContinuedText::Make(*tokenizer, query, SpecialTokensInText::kAllow).value();
       std::size_t count = text.ids().size();
       for (const std::string& item : items) {
-        count += text.Continue(item).value().size();
+        count += text.certain_tokens() + text.ContinueTail(item).value().size();
       }
       return count;
     }));

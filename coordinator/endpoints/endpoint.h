@@ -72,6 +72,9 @@ struct ResponseIdentity {
 /// A parsed request. Its fields have the right types, but their values are not checked yet. They
 /// are in a message: see MessageRequest.
 struct EndpointRequest : RequestOptions {
+  EndpointRequest() = default;
+  EndpointRequest(EndpointRequest&&) = default;
+  EndpointRequest& operator=(EndpointRequest&&) = default;
   virtual ~EndpointRequest() = default;
 
   /// The seed of sampled completions if the request gives none. Set by a transport that has a seed;

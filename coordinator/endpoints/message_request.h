@@ -17,7 +17,7 @@ struct ReadRequest : EndpointRequest {
   BodyNotes notes;
 
   virtual google::protobuf::Message& base_message() = 0;
-  /// Sets RequestOptions, after the message has been read.
+  /// Moves the RequestOptions out of the message, after it has been read.
   virtual void SetOptions() = 0;
 
   /// The name by which the client gave a field of the message.
@@ -51,10 +51,10 @@ struct MessageRequest final : ReadRequest {
       timeout_ms = message.timeout_ms();
     }
     if (message.has_model()) {
-      model = message.model();
+      model = std::move(*message.mutable_model());
     }
     if (message.has_cache_salt()) {
-      cache_salt = message.cache_salt();
+      cache_salt = std::move(*message.mutable_cache_salt());
     }
     if constexpr (requires { message.priority(); }) {
       priority = message.priority();

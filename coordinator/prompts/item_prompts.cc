@@ -164,10 +164,7 @@ Expected<Continuation, EncodeFault> ItemPrompts::Cut(std::string_view item,
   Tokens item_ids = frame_.is_item_first ? std::move(ids) : Tokens();
   Tokens rest = frame_.is_item_first ? Tokens() : std::move(ids);
   AppendTokens(rest, after_cut_);
-  Continuation prompt = Divide(std::move(item_ids), std::move(rest));
-  prompt.item_tokens = item_tokens;
-  prompt.is_cut = true;
-  return prompt;
+  return Divide(std::move(item_ids), std::move(rest));
 }
 
 Expected<Continuation, EncodeFault> ItemPrompts::Item(std::string_view item,
@@ -192,24 +189,19 @@ Expected<Continuation, EncodeFault> ItemPrompts::Item(std::string_view item,
                ? Cut(item, max_item_tokens, limits)
                : Unexpected(joined.error());
   }
-  const std::int64_t item_tokens =
-      std::max<std::int64_t>(Count(*joined) - static_cast<std::int64_t>(tail_tokens()), 0);
   const bool is_last_of_run = frame_.between.empty() && frame_.behind.empty();
   if (is_last_of_run && !frame_.is_item_first) {
     AppendTokens(*joined, frame_.after);
-    Continuation prompt = Divide({}, *std::move(joined));
-    prompt.item_tokens = item_tokens;
-    return prompt;
+    return Divide({}, *std::move(joined));
   }
   Expected<Continuation, EncodeFault> uncut =
       Uncut(item, {.max_tokens = limits.max_prompt_tokens, .interruption = limits.interruption});
   // With the text behind it, the item may have more tokens than alone.
   if (!uncut && uncut.error() == EncodeFault::kTooManyTokens &&
       limits.cut != ItemLimits::Cut::kNone) {
+    const std::int64_t item_tokens =
+        std::max<std::int64_t>(Count(*joined) - static_cast<std::int64_t>(tail_tokens()), 0);
     return Cut(item, std::min(item_tokens, max_item_tokens), limits);
-  }
-  if (uncut) {
-    uncut->item_tokens = item_tokens;
   }
   return uncut;
 }

@@ -23,8 +23,6 @@ struct Continuation {
   /// If the item stands before what is the request's own: the item's tokens, which do not depend on
   /// the request. Empty otherwise.
   std::vector<TokenId> head;
-  std::int64_t item_tokens = 0;  ///< Of the item itself, after a cut.
-  bool is_cut = false;
 };
 
 /// How long an item may be, and what becomes of a longer one.
@@ -69,7 +67,6 @@ class ItemPrompts {
                                                   const ItemLimits& limits = {}) const;
 
   /// The prompt of an item that is not cut. `limits` bounds the tokens of the whole prompt.
-  /// `item_tokens` is not set.
   proto::Expected<Continuation, EncodeFault> Uncut(std::string_view item,
                                                    const EncodeLimits& limits = {}) const;
 

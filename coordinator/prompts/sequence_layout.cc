@@ -38,14 +38,6 @@ std::size_t CommonTokens(Iterator a, Iterator a_end, Iterator b, Iterator b_end)
 
 }  // namespace
 
-PackedSequence PackItems(const std::vector<TokenId>& prefix,
-                         std::span<const std::vector<TokenId>> items) {
-  PackedSequence sequence;
-  AppendSegment(SegmentKind::kPrefix, prefix, 0, false, sequence);
-  AppendItems(items, static_cast<std::int32_t>(prefix.size()), sequence);
-  return sequence;
-}
-
 PackedSequence PackItems(const SharedIds& prefix, std::span<const std::vector<TokenId>> items) {
   PackedSequence sequence;
   sequence.shared = {.list = prefix, .first = 0, .count = prefix->size(), .are_last = false};

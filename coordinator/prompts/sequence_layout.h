@@ -18,10 +18,6 @@ using SharedIds = std::shared_ptr<const std::vector<proto::TokenId>>;
 
 /// The prefix, then one block for each item at positions P, P+1, … An item without tokens gets no
 /// block.
-proto::PackedSequence PackItems(const std::vector<proto::TokenId>& prefix,
-                                std::span<const std::vector<proto::TokenId>> items);
-
-/// The same with a prefix that is shared.
 proto::PackedSequence PackItems(const SharedIds& prefix,
                                 std::span<const std::vector<proto::TokenId>> items);
 

@@ -17,7 +17,7 @@ proto::Error ClientLeft() {
 }
 
 Call::~Call() {
-  if (state_ == State::kReplying) {
+  if (is_over_) {
     Observe(ClientLeft().code, nullptr);
   }
 }
@@ -25,12 +25,7 @@ Call::~Call() {
 bool Call::Leave() {
   const std::lock_guard lock(mutex_);
   has_left_ = true;
-  return state_ != State::kReading;
-}
-
-Call::State Call::state() const {
-  const std::lock_guard lock(mutex_);
-  return state_;
+  return is_admitted_;
 }
 
 void Call::Accept(std::unique_ptr<EndpointRequest> request, std::int64_t reply_bytes, Held room,
@@ -44,9 +39,7 @@ void Call::Accept(std::unique_ptr<EndpointRequest> request, std::int64_t reply_b
 
 bool Call::Admitted() {
   const std::lock_guard lock(mutex_);
-  if (state_ == State::kReading) {
-    state_ = State::kParsed;
-  }
+  is_admitted_ = true;
   return !has_left_;
 }
 
@@ -55,7 +48,6 @@ std::pair<std::unique_ptr<EndpointRequest>, Held> Call::TakeRequest() {
   if (is_over_) {
     return {};
   }
-  state_ = State::kPreparing;
   prepared_since_ = Clock::now();
   return {std::move(request_), std::move(bytes_)};
 }
@@ -74,9 +66,6 @@ bool Call::Prepared(std::shared_ptr<Readout> readout, std::string model) {
 bool Call::Queued(JobTicket ticket) {
   const std::lock_guard lock(mutex_);
   ticket_ = ticket;
-  if (!is_over_) {
-    state_ = State::kQueued;
-  }
   return !is_over_;
 }
 
@@ -92,7 +81,6 @@ bool Call::End(JobResult result) {
   if (is_over_.exchange(true)) {
     return false;
   }
-  state_ = State::kReplying;
   result_ = std::move(result);
   return true;
 }
@@ -102,15 +90,16 @@ std::optional<JobTicket> Call::End(proto::Error error) {
   std::unique_ptr<EndpointRequest> request;
   Held bytes;
   Held room;
+  std::shared_ptr<Readout> readout;
   const std::lock_guard lock(mutex_);
   if (is_over_.exchange(true)) {
     return std::nullopt;
   }
-  state_ = State::kReplying;
   error_ = std::move(error);
   request = std::move(request_);
   bytes = std::move(bytes_);
   room = std::move(room_);
+  readout = std::move(readout_);
   return ticket_;
 }
 
@@ -134,8 +123,6 @@ Expected<std::unique_ptr<EndpointResponse>> Call::Respond() {
   }
   readout_.reset();
   result_.reset();
-  const std::lock_guard lock(mutex_);
-  state_ = State::kEnded;
   return response;
 }
 

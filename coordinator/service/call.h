@@ -35,15 +35,6 @@ proto::Error ClientLeft();
 /// use from any thread, unless a method says otherwise.
 class Call : public std::enable_shared_from_this<Call> {
  public:
-  enum class State {
-    kReading,    ///< Only the transport knows it. Its bytes are being read or parsed.
-    kParsed,     ///< The service has it: it has a deadline and can be cancelled.
-    kPreparing,  ///< It is being checked and tokenized.
-    kQueued,     ///< Its job waits or is computed.
-    kReplying,   ///< It is over. Its response, or its error, is still to be formed.
-    kEnded,      ///< Its response is the transport's.
-  };
-
   /// `arrived` is the time of its first byte.
   Call(ClientId client, Clock::time_point arrived)
       : client_(std::move(client)), arrived_(arrived) {}
@@ -80,11 +71,11 @@ class Call : public std::enable_shared_from_this<Call> {
   Clock::time_point arrived() const { return arrived_; }
   /// Null if the request names none.
   const Endpoint* endpoint() const { return endpoint_; }
-  /// Records that the client has left. True if the service has the call: it must then be told, by
-  /// RequestService::Cancel. Otherwise Admit will find it out.
+  /// Records that the client has left. True if the service has admitted the call: it must then be
+  /// told, by RequestService::Cancel. Otherwise the transport drops the call when it looks at
+  /// has_left, or Admit finds it out.
   bool Leave();
   bool has_left() const { return has_left_; }
-  State state() const;
 
   // For the transport, once OnEnd was called.
 
@@ -98,7 +89,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
   // For the service.
 
-  /// `observer` is told of the call's end; may be null.
+  /// `observer` is told of the call's end; may be null. It must outlive the call, which a job in
+  /// the pass in flight may keep alive for longer than the service.
   void SetObserver(RequestObserver* observer) { observer_ = observer; }
   /// Records the checked parts of the request. `room` is held for `reply_bytes`, the upper bound on
   /// the bytes of the reply. Called once, before other threads may end the call.
@@ -157,8 +149,8 @@ class Call : public std::enable_shared_from_this<Call> {
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_over_ = false;
 
-  mutable std::mutex mutex_;
-  State state_ = State::kReading;
+  std::mutex mutex_;
+  bool is_admitted_ = false;
   std::unique_ptr<EndpointRequest> request_;  ///< Until it is prepared.
   Held bytes_;                                ///< Those of the request.
   Held room_;                                 ///< The bound on the bytes of the reply.

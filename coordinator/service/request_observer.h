@@ -14,13 +14,15 @@ struct RequestEnd {
   const EndpointResponse* response = nullptr;  ///< Null for an error.
 };
 
-/// Is told of every request when it ends.
+/// Is told of every request when it ends. A request whose client leaves before it is parsed is
+/// dropped unread, and does not count.
 class RequestObserver {
  public:
   virtual ~RequestObserver() = default;
 
-  /// Called once for each request, on any thread. A response counts when it is formed, which is
-  /// never done on the computing thread. Must return soon.
+  /// Called once for each request that is parsed or refused, on any thread. A response counts when
+  /// it is formed, which is never done on the computing thread, or when it is dropped because its
+  /// client has left. Must return soon.
   virtual void OnEnd(const RequestEnd& end) = 0;
 };
 

@@ -171,12 +171,13 @@ void RequestService::Prepare(const CallPointer& call, const std::function<void()
 }
 
 void RequestService::Computed(const CallPointer& call, JobResult result) {
-  if (!result.rows) {
-    EndAll({call}, result.rows.error());
-  } else if (call->End(std::move(result))) {
-    call->TellEnd();
-    Deregister({call});
+  const bool ends = result.rows ? call->End(std::move(result))
+                                : call->End(std::move(result.rows).error()).has_value();
+  if (!ends) {
+    return;  // Touches nothing of the service, which may be gone if the call was over before.
   }
+  call->TellEnd();
+  Deregister({call});
 }
 
 void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view address,

@@ -33,7 +33,8 @@ class RequestService {
   using CallPointer = std::shared_ptr<Call>;
 
   /// The arguments must outlive the service. `tokenizer` may be null. `options.delimiter`, if set,
-  /// is in the model's vocabulary. Deadlines are those of the clock `now`. `observer` may be null.
+  /// is in the model's vocabulary. Deadlines are those of the clock `now`. `observer` may be null;
+  /// it must outlive the scheduler's jobs as well: see Call::SetObserver.
   RequestService(const proto::ModelConfig& config, const Tokenizer* tokenizer,
                  const ServerOptions& options, Scheduler& scheduler,
                  EndpointList endpoints = Endpoints(), DeadlineTimer::Now now = Clock::now,

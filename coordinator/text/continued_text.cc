@@ -83,20 +83,6 @@ Expected<ContinuedText, EncodeFault> ContinuedText::Make(const Tokenizer& tokeni
   return result;
 }
 
-Expected<std::vector<TokenId>, EncodeFault> ContinuedText::Continue(
-    std::string_view continuation, const EncodeLimits& limits) const {
-  const Expected<std::vector<TokenId>, EncodeFault> tail =
-      ContinueTail(continuation, limits.Behind(head_tokens_));
-  if (!tail) {
-    return tail;
-  }
-  std::vector<TokenId> ids;
-  ids.reserve(head_tokens_ + tail->size());
-  ids.assign(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(head_tokens_));
-  ids.insert(ids.end(), tail->begin(), tail->end());
-  return ids;
-}
-
 Expected<std::vector<TokenId>, EncodeFault> ContinuedText::ContinueTail(
     std::string_view continuation, const EncodeLimits& limits) const {
   Expected<EncodedText, EncodeFault> encoded =

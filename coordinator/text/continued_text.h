@@ -40,10 +40,6 @@ class ContinuedText {
   /// The tokens of the text: BOS if the tokenizer adds one, then the tokens of the text itself.
   const std::vector<TokenId>& ids() const { return ids_; }
 
-  /// The tokens of text + continuation, from the beginning.
-  proto::Expected<std::vector<TokenId>, EncodeFault> Continue(
-      std::string_view continuation, const EncodeLimits& limits = {}) const;
-
   /// How many of ids() are the first tokens of every continued text.
   std::size_t certain_tokens() const { return head_tokens_; }
   /// The part of the text after these tokens, and how it is encoded.

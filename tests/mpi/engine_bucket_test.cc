@@ -50,7 +50,8 @@ PackedSequence SomeItems() {
 
 /// A prompt of so many rows, the last `reads` of which are read.
 PackedSequence Prompt(std::uint64_t seed, std::size_t rows, std::size_t reads) {
-  PackedSequence sequence = coordinator::PackItems(Tokens(seed, rows), {});
+  PackedSequence sequence = coordinator::PackItems(
+      std::make_shared<const std::vector<proto::TokenId>>(Tokens(seed, rows)), {});
   sequence.label_lists = {{3, 7}};
   for (std::size_t row = rows - reads; row < rows; ++row) {
     sequence.reads.push_back({static_cast<std::int32_t>(row), 0, true, 2});

@@ -131,7 +131,11 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence,
 PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
                              const std::vector<std::vector<proto::TokenId>>& items,
                              const std::vector<proto::TokenId>& labels, int top_k) {
-  PackedSequence sequence = coordinator::PackItems(prefix, items);
+  PackedSequence sequence =
+      coordinator::PackItems(std::make_shared<const std::vector<proto::TokenId>>(prefix), items);
+  // Tests change tokens in place.
+  sequence.tokens = sequence.AllTokens();
+  sequence.shared = {};
   sequence.label_lists = {labels};
   const auto prefix_length = static_cast<std::int32_t>(prefix.size());
   sequence.reads.push_back({prefix_length - 1, 0, true, top_k});

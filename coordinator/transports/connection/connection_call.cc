@@ -17,6 +17,7 @@ void Append(CompletionDelta delta, CompletionDelta& to) {
 }  // namespace
 
 Reply ToReply(std::string bytes, HeldBytes& replies, std::shared_ptr<const std::string> rest) {
+  bytes.shrink_to_fit();  // A string that grew may have room for twice its bytes.
   const std::size_t all = bytes.size() + (rest == nullptr ? 0 : rest->size());
   Held held = replies.Hold(static_cast<std::int64_t>(all));
   return {.bytes = std::move(bytes), .held = std::move(held), .rest = std::move(rest)};
@@ -87,11 +88,11 @@ void ConnectionCall::Step() {
     is_busy_ = !deltas.empty();
   }
   if (!deltas.empty()) {
-    Reply reply;
+    std::string bytes;
     for (const auto& [output, delta] : deltas) {
-      reply.bytes += format_->Delta(output, delta);
+      bytes += format_->Delta(output, delta);
     }
-    reply.held = replies().Hold(static_cast<std::int64_t>(reply.bytes.size()));
+    Reply reply = ToReply(std::move(bytes), replies());
     reply.is_last = false;
     reply.written = [self = self()] { self->PostStep(); };
     Send(std::move(reply));

@@ -34,8 +34,8 @@ struct Reply {
   std::shared_ptr<const std::string> rest = nullptr;
 };
 
-/// A last reply, whose bytes count in `replies`. Those of `rest` count for each reply, because any
-/// of them may be the last that holds them.
+/// A last reply, whose bytes count in `replies`. The string keeps no more room than that. The bytes
+/// of `rest` count for each reply, because any of them may be the last that holds them.
 Reply ToReply(std::string bytes, HeldBytes& replies,
               std::shared_ptr<const std::string> rest = nullptr);
 
@@ -48,8 +48,8 @@ Reply ToReply(std::string bytes, HeldBytes& replies,
 /// EndpointRequest::ResponseBytesBound).
 class ConnectionCall : public Call {
  public:
-  /// `format` may be null if the transport replies by itself. `arrived_bytes` is what the request
-  /// took of the stream.
+  /// `format` is null if the protocol replies by itself. No handler and no service may have such a
+  /// call, which has no id and no format. `arrived_bytes` is what the request took of the stream.
   ConnectionCall(const std::shared_ptr<Connection>& connection, std::unique_ptr<CallFormat> format,
                  Clock::time_point arrived, std::int64_t arrived_bytes);
 

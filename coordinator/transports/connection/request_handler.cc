@@ -126,7 +126,7 @@ void RequestHandler::Form(ConnectionCall& call) {
   }
   Reply reply = ToReply(*std::move(bytes), call.replies());
   reply.ends_connection = call.format().ends_connection();
-  call.ReleaseRoom();  // The reply's own bytes are counted now.
+  call.ReleaseRoom();  // The reply has its final size, and its own bytes are counted now.
   call.Send(std::move(reply));
 }
 

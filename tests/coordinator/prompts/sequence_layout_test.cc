@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -40,9 +41,16 @@ const std::vector<TokenId> kQuery = {11, 12, 13, 14, 15, 16, 17};
 const TokenLists kCities = {{21}, {22}, {23}};
 constexpr TokenId kDelimiter = 99;
 
+SharedIds Shared(std::vector<TokenId> ids) {
+  return std::make_shared<const std::vector<TokenId>>(std::move(ids));
+}
+
 TEST(PackItems, WorkedExampleWithHiddenDelimiters) {
-  const PackedSequence sequence = PackItems(kQuery, kCities);
-  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
+  const SharedIds query = Shared(kQuery);
+  const PackedSequence sequence = PackItems(query, kCities);
+  EXPECT_THAT(sequence.AllTokens(), ElementsAre(11, 12, 13, 14, 15, 16, 17, 21, 22, 23));
+  EXPECT_THAT(sequence.tokens, ElementsAre(21, 22, 23));
+  EXPECT_EQ(sequence.shared.list, query);
   EXPECT_EQ(sequence.rows(), 10);
   EXPECT_THAT(reference::RowPositions(sequence.segments),
               ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 7, 7));
@@ -73,17 +81,6 @@ TEST(PackPrompt, SharesTheTokensThatItBeginsOrEndsWith) {
   EXPECT_THAT(pack({11, 5, 16, 17}), ElementsAre(11, 5));
 }
 
-TEST(PackItems, ASharedPrefixIsTheSameSequence) {
-  const auto query = std::make_shared<const std::vector<TokenId>>(kQuery);
-  const PackedSequence own = PackItems(kQuery, kCities);
-  const PackedSequence sequence = PackItems(query, kCities);
-  EXPECT_EQ(sequence.AllTokens(), own.AllTokens());
-  EXPECT_EQ(sequence.segments, own.segments);
-  EXPECT_EQ(sequence.rows(), 10);
-  EXPECT_THAT(sequence.tokens, ElementsAre(21, 22, 23));
-  EXPECT_EQ(sequence.shared.list, query);
-}
-
 TEST(PackHeadAndRest, SharesTheTokensThatTheRestEndsWith) {
   const auto query = std::make_shared<const std::vector<TokenId>>(kQuery);
   const auto pack = [&](const std::vector<TokenId>& head, const std::vector<TokenId>& rest) {
@@ -108,8 +105,8 @@ TEST(PackHeadAndRest, SharesTheTokensThatTheRestEndsWith) {
 TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {
   std::vector<TokenId> prefix = kQuery;
   prefix.push_back(kDelimiter);
-  const PackedSequence sequence = PackItems(prefix, kCities);
-  EXPECT_THAT(sequence.tokens, ElementsAre(11, 12, 13, 14, 15, 16, 17, 99, 21, 22, 23));
+  const PackedSequence sequence = PackItems(Shared(prefix), kCities);
+  EXPECT_THAT(sequence.AllTokens(), ElementsAre(11, 12, 13, 14, 15, 16, 17, 99, 21, 22, 23));
   EXPECT_THAT(reference::RowPositions(sequence.segments),
               ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8));
   EXPECT_EQ(sequence.PositionLimit(), 9);
@@ -120,7 +117,7 @@ TEST(PackItems, WorkedExampleWithTheFirstDelimiter) {
 
 TEST(PackItems, EmptyItemsHaveNoBlockAndAreReadAtTheLastPrefixRow) {
   const TokenLists items = {{}, {5, 6}, {}, {7}, {}};
-  const PackedSequence sequence = PackItems({1, 2, 3}, items);
+  const PackedSequence sequence = PackItems(Shared({1, 2, 3}), items);
   EXPECT_THAT(sequence.segments,
               ElementsAre(Segment{SegmentKind::kPrefix, 3, 0}, Segment{SegmentKind::kBlock, 2, 3},
                           Segment{SegmentKind::kBlock, 1, 3}));
@@ -128,7 +125,7 @@ TEST(PackItems, EmptyItemsHaveNoBlockAndAreReadAtTheLastPrefixRow) {
 }
 
 TEST(PackItems, WithoutItemsOnlyThePrefixIsLeft) {
-  const PackedSequence sequence = PackItems({1, 2}, {});
+  const PackedSequence sequence = PackItems(Shared({1, 2}), {});
   EXPECT_THAT(reference::RowPositions(sequence.segments), ElementsAre(0, 1));
   EXPECT_EQ(sequence.PositionLimit(), 2);
   EXPECT_TRUE(LastRowOfEachItem(2, {}).empty());
@@ -142,9 +139,9 @@ TEST(PackItems, IsLaidOutAndMaskedAsTheOracleSays) {
     for (std::vector<TokenId>& item : items) {
       item = reference::RandomTokens(random(), random() % 6, 50);
     }
-    const PackedSequence sequence = PackItems(prefix, items);
+    const PackedSequence sequence = PackItems(Shared(prefix), items);
     const reference::PackedLayout layout = reference::LayOut(prefix, items);
-    EXPECT_EQ(sequence.tokens, layout.tokens);
+    EXPECT_EQ(sequence.AllTokens(), layout.tokens);
     EXPECT_EQ(reference::RowPositions(sequence.segments), reference::RowPositions(layout.segments));
     EXPECT_EQ(proto::MaskOf(sequence.segments),
               reference::DenseMask(layout.segments, std::nullopt));
@@ -154,7 +151,7 @@ TEST(PackItems, IsLaidOutAndMaskedAsTheOracleSays) {
 }
 
 TEST(PackItems, ThePositionLimitFollowsTheLongestItemNotTheLastOne) {
-  EXPECT_EQ(PackItems({1, 2}, TokenLists{{3, 4, 5}, {6}}).PositionLimit(), 5);
+  EXPECT_EQ(PackItems(Shared({1, 2}), TokenLists{{3, 4, 5}, {6}}).PositionLimit(), 5);
 }
 
 TEST(LastRowOfEachItemDeathTest, NeedsAPrefix) {

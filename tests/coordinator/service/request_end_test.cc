@@ -111,6 +111,25 @@ TEST(RequestEnd, ADeadlinePassesWhileARequestIsRead) {
   EXPECT_TRUE(server.cluster.plans().empty());
 }
 
+struct NoReadout : Readout {
+  proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows&) override {
+    return proto::Unexpected(ClientLeft());
+  }
+  std::string Summary() const override { return ""; }
+  std::int64_t Items() const override { return 0; }
+};
+
+// A call may stay for long after its end, while its client reads a delta slowly.
+TEST(RequestEnd, ACallThatEndsWithAnErrorKeepsNothingForItsResponse) {
+  const auto call = MakeCall();
+  auto readout = std::make_shared<NoReadout>();
+  const std::weak_ptr<Readout> kept = readout;
+  EXPECT_TRUE(call->Prepared(std::move(readout), "model"));
+  EXPECT_FALSE(kept.expired());
+  EXPECT_TRUE(call->End(ClientLeft()));
+  EXPECT_TRUE(kept.expired());
+}
+
 /// A server whose only endpoint is StuckEndpoint.
 struct StuckServer {
   StuckEndpoint endpoint;

@@ -126,13 +126,18 @@ TEST_P(Pieces, AContinuedTextMayHaveSeveral) {
     }
     const Ids joint = Whole(query + item, {});
     whole.insert(whole.end(), joint.begin(), joint.end());
-    const auto text =
-        ContinuedText::Make(*tokenizer_, query, SpecialTokensInText::kAllow, {.piece_bytes = 30});
-    ASSERT_EQ(text.value().Continue(item, {.piece_bytes = 30}).value(), whole)
+    const ContinuedText text =
+        ContinuedText::Make(*tokenizer_, query, SpecialTokensInText::kAllow, {.piece_bytes = 30})
+            .value();
+    const auto certain = static_cast<std::ptrdiff_t>(text.certain_tokens());
+    ASSERT_LE(certain, std::ssize(whole));
+    EXPECT_TRUE(std::equal(whole.begin(), whole.begin() + certain, text.ids().begin()));
+    const Ids behind(whole.begin() + certain, whole.end());
+    ASSERT_EQ(text.ContinueTail(item, {.piece_bytes = 30}).value(), behind)
         << testing::PrintToString(query) << " and " << testing::PrintToString(item);
-    const auto count = static_cast<std::int64_t>(whole.size());
-    EXPECT_TRUE(text.value().Continue(item, {.max_tokens = count}).has_value());
-    EXPECT_TRUE(count == 0 || !text.value().Continue(item, {.max_tokens = count - 1}).has_value());
+    const auto count = static_cast<std::int64_t>(behind.size());
+    EXPECT_TRUE(text.ContinueTail(item, {.max_tokens = count}).has_value());
+    EXPECT_TRUE(count == 0 || !text.ContinueTail(item, {.max_tokens = count - 1}).has_value());
   }
 }
 

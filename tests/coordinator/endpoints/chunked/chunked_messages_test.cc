@@ -100,6 +100,8 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   message.set_cache_salt("tenant");
   message.set_priority(3);
   const ChunkedRequest request = Read(message);
+  message.set_model("");  // Moved, like the salt.
+  message.set_cache_salt("");
   EXPECT_TRUE(MessageDifferencer::Equals(request.message, message));
   EXPECT_EQ(Text(ViewOf(request.message.system_prompt())), "s");
   EXPECT_THAT(Ids(ViewOf(request.message.question())), IsEmpty());

@@ -64,7 +64,7 @@ ServerOptions Options(const char* rerank_template = kProbability) {
 double ScoreAlone(const std::string& prompt, bool is_raw = false) {
   Ids ids = MergingTokenizer().Encode(prompt);
   ids.insert(ids.begin(), kBos);
-  PackedSequence sequence = PackItems(ids, {});
+  PackedSequence sequence = PackItems(std::make_shared<const Ids>(ids), {});
   sequence.label_lists = {{11, 22}};
   const proto::RowLogits row = ExpectedRow(
       sequence, {.row = static_cast<std::int32_t>(ids.size()) - 1}, FakeServer::kVocabSize);

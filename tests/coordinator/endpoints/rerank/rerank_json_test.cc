@@ -90,6 +90,15 @@ TEST(RerankRequestFromJson, AnInstructionHasTwoNames) {
   EXPECT_EQ(Parsed(body).message.instruction(), "another");
 }
 
+TEST(RerankRequestFromJson, EveryNameOfABooleanHasItsType) {
+  ExpectRefused(
+      {{"query", "q"}, {"documents", {"a"}}, {"use_activation", false}, {"activation", 7}},
+      "wrong_type", "activation");
+  ExpectRefused(
+      {{"query", "q"}, {"documents", {"a"}}, {"raw_scores", true}, {"activation", "none"}},
+      "wrong_type", "activation");
+}
+
 TEST(RerankRequestFromJson, ActivationMayBeTurnedOff) {
   for (const char* field : {"use_activation", "activation"}) {
     json body = {{"query", "q"}, {"documents", {"a"}}, {field, false}};

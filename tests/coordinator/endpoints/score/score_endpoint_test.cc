@@ -37,7 +37,7 @@ v1::ScoreResponse ResponseTo(FakeServer& server, const json& request) {
 
 /// The log-probabilities of labels after a plain causal sequence of ids.
 std::vector<double> CausalLogprobs(const Ids& ids, const Ids& labels) {
-  PackedSequence sequence = PackItems(ids, {});
+  PackedSequence sequence = PackItems(std::make_shared<const Ids>(ids), {});
   sequence.label_lists = {labels};
   const proto::RowLogits row = ExpectedRow(
       sequence, {static_cast<std::int32_t>(ids.size()) - 1, 0, true, 0}, FakeServer::kVocabSize);

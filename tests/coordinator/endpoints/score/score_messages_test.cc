@@ -78,6 +78,8 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   message.set_priority(-7);
   message.mutable_score_extraction_token()->set_id(0);
   const MessageRequest<v1::ScoreRequest> request = Read(message);
+  message.set_model("");  // Moved, like the salt.
+  message.set_cache_salt("");
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(request.message, message));
   EXPECT_THAT(Ids(ViewOf(request.message.query())), ElementsAre(1, 2));
   const std::vector<TextOrIds> items = ViewsOf(request.message.items());

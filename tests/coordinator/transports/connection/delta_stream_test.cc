@@ -23,6 +23,7 @@ namespace scorecast::coordinator {
 namespace delta_stream_test {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 std::vector<v1::Response> ResponsesIn(const std::string& frames) {
@@ -75,7 +76,8 @@ class DeltaStreamTest : public ::testing::Test {
         std::make_unique<FrameFormat>(StreamMessage(), std::vector<Held>()));
     handler_.Handle(call_);
     Run();
-    EXPECT_EQ(call_->state(), Call::State::kQueued);
+    EXPECT_FALSE(call_->is_over());
+    EXPECT_THAT(fake_.cluster.plans(), SizeIs(1)) << "its job is computed";
     room_ = handler_.replies().bytes();
   }
 
@@ -185,10 +187,10 @@ TEST_F(DeltaStreamTest, TheResponseComesAfterAllDeltas) {
   room_ = 0;
   Run();
   EXPECT_EQ(Unread(), first) << "the first delta is not read yet";
-  EXPECT_EQ(call_->state(), Call::State::kReplying);
+  EXPECT_THAT(handler_.counters().refusals(), IsEmpty()) << "so the error is not formed yet";
   EXPECT_THAT(Read(), SizeIs(1));
   Run();
-  EXPECT_EQ(call_->state(), Call::State::kEnded) << "the last delta was sent";
+  EXPECT_THAT(handler_.counters().refusals(), SizeIs(1)) << "the last delta was sent";
   const auto responses = Read();
   ASSERT_THAT(responses, SizeIs(1));
   EXPECT_EQ(responses[0].chunked_delta().text(), "b");
@@ -209,12 +211,24 @@ TEST_F(DeltaStreamTest, AResponseWithoutDeltasComesAtOnce) {
   EXPECT_EQ(response[0].error().reason(), "draining");
 }
 
+TEST(Reply, HasOnlyTheRoomThatCounts) {
+  HeldBytes replies(1 << 20);
+  std::string bytes;
+  for (int i = 0; i < 1025; ++i) {
+    bytes += 'x';  // Grows by doubling.
+  }
+  const Reply reply = ToReply(std::move(bytes), replies);
+  EXPECT_EQ(reply.bytes, std::string(1025, 'x'));
+  EXPECT_EQ(replies.bytes(), 1025);
+  EXPECT_LT(reply.bytes.capacity(), 1100U);
+}
+
 TEST_F(DeltaStreamTest, NothingIsFormedForAClientThatLeft) {
   Add(0, "a", 1);
   connection_->CloseNow();
   EXPECT_TRUE(call_->is_over());
   Run();
-  EXPECT_EQ(call_->state(), Call::State::kReplying);
+  EXPECT_THAT(handler_.counters().refusals(), IsEmpty());
   EXPECT_FALSE(stream_->is_writing());
   EXPECT_EQ(handler_.replies().bytes(), 0);
 }
