@@ -28,12 +28,20 @@ Error ResponseTooLarge(std::int64_t bytes, std::int64_t limit) {
 }
 
 /// The error if a response is long and there is no room for it. Its `bytes` already count in
-/// `held`.
+/// `held`, which is the count of its connection, and in those that this is part of.
 std::optional<Error> RoomFault(std::int64_t bytes, const HeldBytes& held) {
-  if (bytes <= kLongBytes || held.bytes() <= held.limit()) {
+  if (bytes <= kLongBytes) {
     return std::nullopt;
   }
-  return bytes > held.limit() ? ResponseTooLarge(bytes, held.limit()) : TooManyResponses();
+  const HeldBytes all = held.all();
+  if (all.bytes() > all.limit()) {
+    return bytes > all.limit() ? ResponseTooLarge(bytes, all.limit()) : TooManyResponses();
+  }
+  // A large response has room if nothing else of its client address is held.
+  const HeldBytes address = held.outer();
+  const bool is_alone = address.bytes() <= bytes;
+  return is_alone || address.bytes() <= address.limit() ? std::nullopt
+                                                        : std::optional(TooManyResponses());
 }
 
 Error DeadlinePassed() {
@@ -113,7 +121,7 @@ void RequestService::Admit(const CallPointer& call, ParsedRequest parsed) {
   const std::int64_t reply_bytes =
       (*parsed)->ResponseBytesBound(config_) * call->bytes_per_message_byte();
   Held room = call->replies().Hold(reply_bytes);
-  if (auto fault = RoomFault(reply_bytes, call->replies().all())) {
+  if (auto fault = RoomFault(reply_bytes, call->replies())) {
     room.reset();
     return EndAll({call}, *fault);
   }

@@ -28,7 +28,7 @@ proto::Error ReadTimeout(const std::string& what, std::chrono::milliseconds limi
 
 Connection::Connection(ClientId client, std::unique_ptr<ByteStream> stream,
                        std::unique_ptr<Protocol> protocol, const ConnectionContext& context,
-                       Closed closed)
+                       std::shared_ptr<AddressBytes> address_bytes, Closed closed)
     : client_(std::move(client)),
       stream_(std::move(stream)),
       protocol_(std::move(protocol)),
@@ -37,7 +37,9 @@ Connection::Connection(ClientId client, std::unique_ptr<ByteStream> stream,
       idle_timer_(stream_->get_executor()),
       leaving_timer_(stream_->get_executor()),
       reading_timer_(stream_->get_executor()),
-      held_replies_(std::make_shared<HeldBytes>(kMaxReplyBytes, &context.replies)) {}
+      room_timer_(stream_->get_executor()),
+      address_bytes_(std::move(address_bytes)),
+      held_replies_(std::make_shared<HeldBytes>(kMaxReplyBytes, &address_bytes_->replies)) {}
 
 void Connection::Start() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] {
@@ -81,10 +83,77 @@ void Connection::BeginReading(std::optional<std::chrono::milliseconds> header_ti
   reading_since_ = Clock::now();
   header_timeout_ = header_timeout;
   read_before_ = stream_->bytes_read();
+  turn_.reset();
   const Clock::time_point deadline = ReadingDeadline();
   if (!is_reading_watched_ || reading_timer_.expiry() > deadline) {
     WatchReading(deadline);
   }
+}
+
+void Connection::HoldRequest(std::int64_t before, std::int64_t bytes, Next next) {
+  HeldBytes& requests = address_bytes_->requests;
+  // A request that becomes long waits behind those that wait, unless it has the turn. One that is
+  // long already goes on, so that few are half read.
+  const bool becomes_long = before <= kLongBytes && before + bytes > kLongBytes && turn_.expired();
+  Held held = becomes_long && requests.HasWaiting() ? nullptr : TryHoldRequest(before, bytes);
+  if (held != nullptr || is_closed_ || !requests.HasRoomAbove(bytes)) {
+    next(std::move(held));
+    return;
+  }
+  awaited_ = {before, bytes, std::move(next), nullptr};
+  room_timer_.expires_after(context_.room_patience);
+  room_timer_.async_wait([self = shared_from_this()](const error_code&) {
+    // The timer may have been set anew meanwhile.
+    if (self->awaited_ && (self->is_closed_ || Clock::now() >= self->room_timer_.expiry())) {
+      self->EndWait(nullptr);
+    }
+  });
+  WaitForRoom(/*is_first=*/false);
+}
+
+Held Connection::TryHoldRequest(std::int64_t before, std::int64_t bytes) {
+  HeldBytes& requests = address_bytes_->requests;
+  if (Held held = requests.TryHoldPart(before, bytes)) {
+    return held;
+  }
+  Held turn = turn_.lock();
+  if (turn == nullptr) {
+    turn = requests.TakeTurn();
+    turn_ = turn;
+  }
+  return turn == nullptr ? nullptr : requests.TryHoldInTurn(std::move(turn), before, bytes);
+}
+
+void Connection::WaitForRoom(bool is_first) {
+  // Weak, because the address may live longer than the connection.
+  awaited_->wake = std::make_shared<HeldBytes::Wake>([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self != nullptr) {
+      asio::post(self->stream_->get_executor(), [self] { self->RetryHold(); });
+    }
+    return self != nullptr;
+  });
+  address_bytes_->requests.Wait(awaited_->before, awaited_->bytes, awaited_->wake, is_first);
+}
+
+void Connection::RetryHold() {
+  HeldBytes& requests = address_bytes_->requests;
+  if (awaited_) {
+    Held held = TryHoldRequest(awaited_->before, awaited_->bytes);
+    if (held == nullptr && requests.HasRoomAbove(awaited_->bytes)) {
+      WaitForRoom(/*is_first=*/true);
+      return;
+    }
+    EndWait(std::move(held));
+  }
+  requests.WakeNext();  // There may be room for more of them.
+}
+
+void Connection::EndWait(Held held) {
+  const Next next = std::move(awaited_->next);
+  awaited_.reset();
+  room_timer_.cancel();
+  next(std::move(held));
 }
 
 std::shared_ptr<ConnectionCall> Connection::BeginRequest(std::unique_ptr<CallFormat> format) {
@@ -287,7 +356,7 @@ void Connection::WatchReading(Clock::time_point deadline) {
     const Clock::time_point now = Clock::now();
     if (now < self->ReadingDeadline()) {
       self->WatchReading(self->ReadingDeadline());
-    } else if (self->stream_->HasUnread()) {
+    } else if (self->awaited_ || self->stream_->HasUnread()) {
       self->WatchReading(now + kUnreadGrace);
     } else {
       // The read under way goes on, and shows when the client has closed its side.
@@ -347,6 +416,7 @@ void Connection::CloseNow() {
   idle_timer_.cancel();
   leaving_timer_.cancel();
   reading_timer_.cancel();
+  room_timer_.cancel();
   context_.counters.requests_in_flight -= static_cast<std::int64_t>(in_flight_.size());
   context_.memory.Note(kConnectionBytes);
   if (reading_since_) {

@@ -16,6 +16,7 @@
 #include "coordinator/schedule/clock.h"
 #include "coordinator/service/call.h"
 #include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/address_bytes.h"
 #include "coordinator/transports/connection/byte_stream.h"
 #include "coordinator/transports/connection/client_counters.h"
 #include "coordinator/transports/connection/connection_call.h"
@@ -29,7 +30,7 @@ namespace scorecast::coordinator {
 struct ConnectionContext {
   std::chrono::milliseconds idle_timeout;  ///< See SocketOptions.
   std::chrono::milliseconds read_timeout;  ///< See SocketOptions.
-  const HeldBytes& replies;                ///< Bytes of the replies of all connections.
+  Clock::duration room_patience;           ///< See Connection::HoldRequest.
   ClientCounters& counters;
   MemoryReturn& memory;
   /// Ends calls whose client has left. Called on any thread.
@@ -44,16 +45,19 @@ struct ConnectionContext {
 /// on the stream's executor, which runs one handler at a time.
 ///
 /// Its memory is bounded whatever the client does: no further request is read while
-/// Protocol::max_in_flight requests are in flight or kMaxReplyBytes of replies are held. All
-/// connections together hold at most SocketOptions::max_held_bytes of replies, plus one small reply
-/// for each connection.
+/// Protocol::max_in_flight requests are in flight or kMaxReplyBytes of replies are held. The
+/// connections of a client address together hold at most
+/// SocketOptions::max_held_bytes_per_address of replies, and all connections at most
+/// SocketOptions::max_held_bytes, plus one small reply for each connection: a connection without
+/// replies always reads, and one with replies looks again when each of them is written.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Closed = std::function<void(std::uint64_t id)>;
 
   /// `closed` is called once, with `client.connection`, when the stream is closed.
   Connection(ClientId client, std::unique_ptr<ByteStream> stream,
-             std::unique_ptr<Protocol> protocol, const ConnectionContext& context, Closed closed);
+             std::unique_ptr<Protocol> protocol, const ConnectionContext& context,
+             std::shared_ptr<AddressBytes> address_bytes, Closed closed);
 
   // Called on any thread. Exactly one of Start and Refuse is called, once.
 
@@ -68,6 +72,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // For its calls, on any thread: see ConnectionCall.
 
   const std::shared_ptr<HeldBytes>& replies() { return held_replies_; }
+  /// The bytes of its client address.
+  const std::shared_ptr<AddressBytes>& address_bytes() { return address_bytes_; }
   void Begun();
   void Post(std::function<void()> work);
   void Deliver(const std::shared_ptr<ConnectionCall>& call, Reply reply);
@@ -85,6 +91,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void BeginReading(std::optional<std::chrono::milliseconds> header_timeout = std::nullopt);
   /// Called when the part of the request that has a time limit of its own has arrived.
   void HeaderRead() { header_timeout_.reset(); }
+  using Next = std::function<void(Held)>;
+  /// Called before `bytes` more of the request that is being read are kept, which has `before`
+  /// bytes already; at least kLongBytes if it will certainly have more, so that the reserve for
+  /// short requests is not taken by long ones that wait. Calls `next` with the bytes, at once or
+  /// when the client's address has room for them. One request of an address at a time is given more
+  /// than the address may hold, so that those that are half read do not wait for each other for
+  /// ever. `next` gets null if all addresses together have no room, if this one has none within
+  /// ConnectionContext::room_patience, or if the connection ends. Not called again before `next`
+  /// was.
+  void HoldRequest(std::int64_t before, std::int64_t bytes, Next next);
   /// Called when a request has arrived as a whole. `format` may be null if the protocol replies to
   /// it by itself.
   std::shared_ptr<ConnectionCall> BeginRequest(std::unique_ptr<CallFormat> format);
@@ -131,6 +147,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Takes no further request, and closes the connection when everything is written.
   void TakeNoMore();
   void EndWith(const proto::Error& error);
+  /// Null if there is no room now.
+  Held TryHoldRequest(std::int64_t before, std::int64_t bytes);
+  void WaitForRoom(bool is_first);
+  /// Called when there may be room.
+  void RetryHold();
+  void EndWait(Held held);
   void Write();
   void WatchIdle();
   /// Ends the connection if the request that is being read takes too long.
@@ -163,10 +185,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer reading_timer_;
   bool is_reading_watched_ = false;  ///< `reading_timer_` runs.
 
+  /// Bytes of a request that wait for room: see HoldRequest.
+  struct Awaited {
+    std::int64_t before = 0;
+    std::int64_t bytes = 0;
+    Next next;
+    std::shared_ptr<HeldBytes::Wake> wake;
+  };
+  std::optional<Awaited> awaited_;
+  boost::asio::steady_timer room_timer_;
+  /// The turn of the request that is being read: see HeldBytes::TakeTurn. Its bytes hold it.
+  std::weak_ptr<void> turn_;
+
   bool reading_paused_ = false;
   bool beginning_ = false;  ///< The last call has not called Begun yet.
   std::vector<char> discarded_;
 
+  const std::shared_ptr<AddressBytes> address_bytes_;
   /// Bytes of `replies_`, and of replies to calls in flight. Shared with these calls.
   const std::shared_ptr<HeldBytes> held_replies_;
   std::deque<Reply> replies_;  ///< The first is being written.

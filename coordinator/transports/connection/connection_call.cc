@@ -28,6 +28,7 @@ ConnectionCall::ConnectionCall(const std::shared_ptr<Connection>& connection,
                                std::int64_t arrived_bytes)
     : Call(connection->client(), arrived),
       connection_(connection),
+      address_bytes_(connection->address_bytes()),
       replies_(connection->replies()),
       format_(std::move(format)),
       arrived_bytes_(arrived_bytes) {}

@@ -14,6 +14,7 @@
 #include "coordinator/schedule/clock.h"
 #include "coordinator/service/call.h"
 #include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/address_bytes.h"
 #include "coordinator/transports/connection/call_format.h"
 
 namespace scorecast::coordinator {
@@ -57,6 +58,9 @@ class ConnectionCall : public Call {
   HeldBytes& replies() override { return *replies_; }
   std::int64_t bytes_per_message_byte() const override { return format_->bytes_per_message_byte(); }
 
+  /// The count that the bytes of its request belong to.
+  HeldBytes& requests() { return address_bytes_->requests; }
+
   CallFormat& format() { return *format_; }
   std::int64_t arrived_bytes() const { return arrived_bytes_; }
   std::shared_ptr<ConnectionCall> self() {
@@ -88,6 +92,7 @@ class ConnectionCall : public Call {
 
   /// Weak, because the job of a call that is over may last longer than the server.
   const std::weak_ptr<Connection> connection_;
+  const std::shared_ptr<AddressBytes> address_bytes_;
   const std::shared_ptr<HeldBytes> replies_;
   const std::unique_ptr<CallFormat> format_;
   const std::int64_t arrived_bytes_;

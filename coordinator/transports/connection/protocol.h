@@ -17,7 +17,6 @@ class RequestHandler;
 /// What the protocols of all connections of a server share.
 struct ProtocolContext {
   RequestHandler& handler;
-  HeldBytes& requests;             ///< Bytes of requests that are being read or wait to be parsed.
   std::int64_t max_request_bytes;  ///< Upper bound on one request.
 };
 

@@ -30,10 +30,9 @@ proto::Expected<std::string> ResponseBytes(ConnectionCall& call) {
 
 }  // namespace
 
-RequestHandler::RequestHandler(RequestService& service, HeldBytes& requests,
-                               std::int64_t max_reply_bytes, Clock::duration patience, int threads)
+RequestHandler::RequestHandler(RequestService& service, std::int64_t max_reply_bytes,
+                               Clock::duration patience, int threads)
     : service_(service),
-      requests_(requests),
       replies_(max_reply_bytes),
       parsing_(patience),
       preparing_({.under_way = threads}),
@@ -98,8 +97,8 @@ void RequestHandler::Read(const std::shared_ptr<ConnectionCall>& call,
 
 void RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call,
                              const std::function<void()>& give_way) {
-  const Held tokens =
-      requests_.Hold(kTokenBytes * static_cast<std::int64_t>(call->format().request_bytes()));
+  const Held tokens = call->requests().Hold(
+      kTokenBytes * static_cast<std::int64_t>(call->format().request_bytes()));
   service_.Prepare(call, give_way);
   call->Begun();
 }

@@ -31,12 +31,11 @@ namespace scorecast::coordinator {
 /// a request under way gives way to others; and the forming of long replies by several others.
 class RequestHandler {
  public:
-  /// `requests` counts the memory of requests that are being tokenized.
   /// `max_reply_bytes` bounds the replies of all clients: see SocketOptions::max_held_bytes.
   /// `patience` is that of SocketOptions::long_patience.
   /// `threads` is the number of threads for each kind of long work that has several.
-  RequestHandler(RequestService& service, HeldBytes& requests, std::int64_t max_reply_bytes,
-                 Clock::duration patience, int threads);
+  RequestHandler(RequestService& service, std::int64_t max_reply_bytes, Clock::duration patience,
+                 int threads);
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
@@ -55,7 +54,7 @@ class RequestHandler {
   /// Called once for each call, when it is over. The handler may be destroyed afterwards.
   void Ended();
 
-  HeldBytes& replies() { return replies_; }
+  const HeldBytes& replies() const { return replies_; }
   ClientCounters& counters() { return counters_; }
   /// Counts an error that a protocol sends without Handle. `endpoint` is null if it is not known.
   /// May be called on any thread.
@@ -75,7 +74,6 @@ class RequestHandler {
   void Form(ConnectionCall& call);
 
   RequestService& service_;
-  HeldBytes& requests_;
   ClientCounters counters_;
   HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
 

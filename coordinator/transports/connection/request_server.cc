@@ -59,12 +59,13 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
                 options.max_held_bytes / kReservedPart),
-      handler_(service, requests_, options.max_held_bytes, options.long_patience, io_threads),
+      handler_(service, options.max_held_bytes, options.long_patience, io_threads),
+      address_book_(options.max_held_bytes_per_address, requests_, handler_.replies()),
       memory_(io_.get_executor()),
-      protocol_context_{handler_, requests_, options.max_request_bytes},
+      protocol_context_{handler_, options.max_request_bytes},
       context_{options.idle_timeout,
                options.read_timeout,
-               handler_.replies(),
+               options.long_patience,
                handler_.counters(),
                memory_,
                [this](const std::vector<std::shared_ptr<Call>>& left) { service_.Cancel(left); },
@@ -178,7 +179,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     connection = std::make_shared<Connection>(
         id, std::make_unique<TcpStream>(Moved(std::move(socket), executor)),
         listener.make_protocol(protocol_context_),
-        listener.is_for_probes ? probe_context_ : context_,
+        listener.is_for_probes ? probe_context_ : context_, address_book_.Of(id.address),
         [this, client, purpose](std::uint64_t closed_id) { Forget(closed_id, client, purpose); });
     connections_.emplace(id.connection, connection);
   }
@@ -254,7 +255,7 @@ ClientsStatus RequestServer::status() const {
   ClientsStatus status;
   status.requests_in_flight = context_.counters.requests_in_flight;
   status.held_request_bytes = requests_.bytes();
-  status.held_reply_bytes = context_.replies.bytes();
+  status.held_reply_bytes = handler_.replies().bytes();
   status.refusals = context_.counters.refusals();
   const std::lock_guard lock(mutex_);
   status.connections = connections_.size() - probes_.size();

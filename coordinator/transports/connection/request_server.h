@@ -22,6 +22,7 @@
 
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/service/request_service.h"
+#include "coordinator/transports/connection/address_bytes.h"
 #include "coordinator/transports/connection/clients_status.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/io_turns.h"
@@ -111,6 +112,7 @@ class RequestServer {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes requests_;
   RequestHandler handler_;
+  AddressBook address_book_;  ///< Used with `mutex_` locked.
   MemoryReturn memory_;
   const ProtocolContext protocol_context_;
   ConnectionContext context_;

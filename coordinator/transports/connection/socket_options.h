@@ -29,6 +29,12 @@ struct SocketOptions {
   /// A larger reply beyond the bound is refused with a 503, or with a 413 if it could exceed the
   /// whole bound by itself.
   std::int64_t max_held_bytes = std::int64_t{1} << 30;
+  /// The same for each client address: see CountedAddress. A request or a reply that is larger has
+  /// room if nothing else of the address is held. A request beyond the bound is not read further
+  /// until there is room, or refused with a 503 after `long_patience`; a sixteenth more is reserved
+  /// for short ones, as above. A connection is not read further while its address holds this much
+  /// of replies, and some of these are its own.
+  std::int64_t max_held_bytes_per_address = std::int64_t{64} << 20;
   /// A request of more than kLongBytes, or that is compressed, waits for its turn to be parsed. If
   /// that does not come within this time, it is refused with a 503.
   std::chrono::milliseconds long_patience = std::chrono::seconds(10);

@@ -26,11 +26,11 @@ std::string JsonOf(const EndpointResponse& response) {
 
 }  // namespace
 
-HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body, HeldBytes& requests,
-                       ReplyWriter writer)
+HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body,
+                       std::shared_ptr<AddressBytes> address, ReplyWriter writer)
     : endpoint_(endpoint),
       body_(std::move(body)),
-      requests_(requests),
+      address_(std::move(address)),
       // How long it takes to decompress a body is not known before.
       request_bytes_(body_.is_compressed ? static_cast<std::size_t>(kLongBytes) + 1
                                          : body_.bytes.text.size()),
@@ -48,7 +48,7 @@ ParsedRequest HttpFormat::Parse(const RequestService& service, Call& call) {
 
 ParsedRequest HttpFormat::ParseBody(const RequestService& service, Call& call, HttpBody body) {
   if (body.is_compressed) {
-    auto inflated = Inflate(body.bytes.text, body.max_bytes, requests_);
+    auto inflated = Inflate(body.bytes.text, body.max_bytes, address_->requests);
     if (!inflated) {
       return proto::Unexpected(std::move(inflated).error());
     }

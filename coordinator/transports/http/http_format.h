@@ -2,10 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
-#include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/address_bytes.h"
 #include "coordinator/transports/connection/call_format.h"
 #include "coordinator/transports/http/inflate.h"
 #include "coordinator/transports/http/reply_writer.h"
@@ -25,8 +26,9 @@ struct HttpBody {
 /// delta is an ordinary reply.
 class HttpFormat : public CallFormat {
  public:
-  /// `endpoint` outlives the format. `requests` counts the bytes of a body that is decompressed.
-  HttpFormat(const Endpoint& endpoint, HttpBody body, HeldBytes& requests, ReplyWriter writer);
+  /// `endpoint` outlives the format. The bytes of a body that is decompressed count for `address`.
+  HttpFormat(const Endpoint& endpoint, HttpBody body, std::shared_ptr<AddressBytes> address,
+             ReplyWriter writer);
 
   std::size_t request_bytes() const override { return request_bytes_; }
   ParsedRequest Parse(const RequestService& service, Call& call) override;
@@ -53,7 +55,7 @@ class HttpFormat : public CallFormat {
 
   const Endpoint& endpoint_;
   HttpBody body_;  ///< Until it is parsed.
-  HeldBytes& requests_;
+  const std::shared_ptr<AddressBytes> address_;
   std::size_t request_bytes_;
   ReplyWriter writer_;
   bool streams_ = false;

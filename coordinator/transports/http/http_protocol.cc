@@ -93,13 +93,20 @@ template <typename Next>
 void HttpProtocol::ReadMore(const ConnectionPtr& connection, std::size_t bytes, Next next) {
   const std::size_t have = unparsed_.size();
   if (have + bytes > message_->unparsed_limit) {
-    message_->unparsed_limit = have + bytes;
-    message_->unparsed = context_.requests.TryHoldPart(message_->body_bytes,
-                                                       static_cast<std::int64_t>(have + bytes));
-    if (message_->unparsed == nullptr) {
-      RefuseNow(connection, Overloaded());
-      return;
-    }
+    connection->HoldRequest(Before(message_->body_bytes), static_cast<std::int64_t>(have + bytes),
+                            [this, connection, have, bytes, next = std::move(next)](Held held) {
+                              if (!MayGoOn(*connection, {})) {
+                                return;
+                              }
+                              if (held == nullptr) {
+                                RefuseNow(connection, Overloaded());
+                                return;
+                              }
+                              message_->unparsed = std::move(held);
+                              message_->unparsed_limit = have + bytes;
+                              ReadMore(connection, bytes, next);
+                            });
+    return;
   }
   unparsed_.resize(have + bytes);
   connection->stream().async_read_some(
@@ -200,29 +207,50 @@ bool HttpProtocol::Keep(std::string_view bytes) {
   if (message.body_bytes > context_.max_request_bytes) {
     return false;
   }
-  HeldText& body = message.body;
-  while (!message.fault && body.text.size() + bytes.size() > message.body_limit) {
-    const std::size_t piece = PieceAfter(message.body_limit);
-    Held held = context_.requests.TryHoldPart(static_cast<std::int64_t>(message.body_limit),
-                                              static_cast<std::int64_t>(piece));
-    if (held == nullptr) {
-      message.fault = Overloaded();
-      body = {};
-    } else {
-      message.body_limit += piece;
-      body.held.push_back(std::move(held));
-    }
-  }
   if (!message.fault) {
-    body.text += bytes;
+    message.body.text += bytes;
   }
   return true;
+}
+
+std::int64_t HttpProtocol::Before(std::int64_t bytes) const {
+  if (!message_->header.is_done()) {
+    return bytes;
+  }
+  const std::uint64_t left = message_->header.head().framing.left();
+  const bool is_long = message_->body_bytes > kLongBytes ||
+                       left > static_cast<std::uint64_t>(kLongBytes - message_->body_bytes);
+  return is_long ? std::max(bytes, kLongBytes) : bytes;
+}
+
+void HttpProtocol::HoldBody(const ConnectionPtr& connection) {
+  const std::size_t piece = PieceAfter(message_->body_limit);
+  connection->HoldRequest(Before(static_cast<std::int64_t>(message_->body_limit)),
+                          static_cast<std::int64_t>(piece), [this, connection, piece](Held held) {
+                            if (!MayGoOn(*connection, {})) {
+                              return;
+                            }
+                            if (held == nullptr) {
+                              message_->fault = Overloaded();
+                              message_->body = {};
+                            } else {
+                              message_->body_limit += piece;
+                              message_->body.held.push_back(std::move(held));
+                            }
+                            ReadBody(connection);
+                          });
 }
 
 void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
   BodyFraming& framing = message_->header.head().framing;
   std::string_view rest = unparsed_;
   for (;;) {
+    const std::uint64_t coming = std::min<std::uint64_t>(framing.left(), rest.size());
+    if (!message_->fault && message_->body.text.size() + coming > message_->body_limit) {
+      unparsed_.erase(0, unparsed_.size() - rest.size());
+      HoldBody(connection);
+      return;
+    }
     const BodyFraming::Piece piece = framing.Take(rest);
     if (piece.consumed == 0) {
       break;
@@ -284,7 +312,7 @@ void HttpProtocol::PassOn(const ConnectionPtr& connection) {
                    .is_compressed = !message_->header.head().content_encoding.empty(),
                    .max_bytes = context_.max_request_bytes};
   const auto call = connection->BeginRequest(
-      std::make_unique<HttpFormat>(endpoint, std::move(body), context_.requests,
+      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
                                    ReplyWriter(std::move(message_->terms), server_->service)));
   call->SetEndpoint(endpoint);
   message_.reset();

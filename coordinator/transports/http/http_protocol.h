@@ -90,6 +90,10 @@ class HttpProtocol : public Protocol {
   /// Sets the route and the fault of the request whose header has arrived.
   void Judge();
   void ReadBody(const ConnectionPtr& connection);
+  /// `bytes` that the request has, as Connection::HoldRequest takes them.
+  std::int64_t Before(std::int64_t bytes) const;
+  /// Lets the body have one piece more, or drops it if there is no room. Then goes on reading it.
+  void HoldBody(const ConnectionPtr& connection);
   /// Adds bytes to the body, or drops them if the request has a fault. False if the body is too
   /// large.
   bool Keep(std::string_view bytes);

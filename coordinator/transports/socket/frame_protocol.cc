@@ -88,18 +88,25 @@ void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t len
     return;
   }
   const std::size_t piece = std::min(length - have, kPieceBytes);
-  Held held = context_.requests.TryHoldPart(static_cast<std::int64_t>(have),
-                                            static_cast<std::int64_t>(piece));
-  if (held == nullptr) {
-    ReleaseMessage();
-    connection->SendError(Overloaded());
-    SkipMessage(connection, length - have);
-    return;
-  }
-  held_.push_back(std::move(held));
-  message_.resize(have + piece);
-  Fill(connection, asio::buffer(message_.data() + have, piece),
-       [this, connection, length] { ReadMessage(connection, length); });
+  const bool is_long = length > static_cast<std::size_t>(kLongBytes);
+  const auto before = is_long ? std::max(static_cast<std::int64_t>(have), kLongBytes)
+                              : static_cast<std::int64_t>(have);
+  connection->HoldRequest(before, static_cast<std::int64_t>(piece),
+                          [this, connection, length, have, piece](Held held) {
+                            if (!MayGoOn(*connection, {})) {
+                              return;
+                            }
+                            if (held == nullptr) {
+                              ReleaseMessage();
+                              connection->SendError(Overloaded());
+                              SkipMessage(connection, length - have);
+                              return;
+                            }
+                            held_.push_back(std::move(held));
+                            message_.resize(have + piece);
+                            Fill(connection, asio::buffer(message_.data() + have, piece),
+                                 [this, connection, length] { ReadMessage(connection, length); });
+                          });
 }
 
 void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t length) {

@@ -70,7 +70,7 @@ class DeltaStreamTest : public ::testing::Test {
     stream_ = stream.get();
     connection_ = std::make_shared<Connection>(ClientId{}, std::move(stream),
                                                std::make_unique<SilentProtocol>(), context_,
-                                               [](std::uint64_t) {});
+                                               address_, [](std::uint64_t) {});
     connection_->BeginReading();
     call_ = connection_->BeginRequest(
         std::make_unique<FrameFormat>(StreamMessage(), std::vector<Held>()));
@@ -117,14 +117,14 @@ class DeltaStreamTest : public ::testing::Test {
 
   boost::asio::io_context io_;
   FakeServer fake_;
-  HeldBytes requests_{1 << 20};
-  RequestHandler handler_{fake_.service, requests_, 1 << 20, std::chrono::seconds(60),
-                          /*threads=*/1};
+  RequestHandler handler_{fake_.service, 1 << 20, std::chrono::seconds(60), /*threads=*/1};
+  const std::shared_ptr<AddressBytes> address_ = std::make_shared<AddressBytes>(
+      AddressBytes{HeldBytes(1 << 20), HeldBytes(1 << 20, &handler_.replies())});
   MemoryReturn memory_{io_.get_executor()};
   const ConnectionContext context_{
       std::chrono::seconds(60),
       std::chrono::seconds(60),
-      handler_.replies(),
+      std::chrono::seconds(60),
       handler_.counters(),
       memory_,
       [this](const std::vector<std::shared_ptr<Call>>& left) { fake_.service.Cancel(left); },

@@ -34,6 +34,7 @@ using Calls = std::vector<std::shared_ptr<ConnectionCall>>;
 constexpr auto kPatience = std::chrono::seconds(60);
 
 constexpr std::size_t kMaxInFlight = 3;
+constexpr std::int64_t kAddressReplies = std::int64_t{8} << 20;
 
 /// The beginning of a request that has more bytes.
 constexpr char kSlow = '~';
@@ -94,7 +95,7 @@ class FlowControl : public ::testing::Test {
   explicit FlowControl(milliseconds idle_timeout = kPatience, milliseconds read_timeout = kPatience)
       : context_{idle_timeout,
                  read_timeout,
-                 all_replies_,
+                 kPatience,
                  counters_,
                  memory_,
                  [this](const std::vector<std::shared_ptr<Call>>& left) { cancelled_ = left; },
@@ -103,9 +104,9 @@ class FlowControl : public ::testing::Test {
                  }} {
     auto stream = std::make_unique<FakeStream>(io_);
     stream_ = stream.get();
-    connection_ = std::make_shared<Connection>(ClientId{.connection = 7}, std::move(stream),
-                                               std::make_unique<ByteProtocol>(requests_), context_,
-                                               [this](std::uint64_t id) { closed_.push_back(id); });
+    connection_ = std::make_shared<Connection>(
+        ClientId{.connection = 7}, std::move(stream), std::make_unique<ByteProtocol>(requests_),
+        context_, address_, [this](std::uint64_t id) { closed_.push_back(id); });
   }
 
   ~FlowControl() override {
@@ -151,6 +152,8 @@ class FlowControl : public ::testing::Test {
 
   asio::io_context io_;
   HeldBytes all_replies_{std::int64_t{1} << 30};
+  const std::shared_ptr<AddressBytes> address_ = std::make_shared<AddressBytes>(
+      AddressBytes{HeldBytes(1'000'000), HeldBytes(kAddressReplies, &all_replies_)});
   ClientCounters counters_;
   MemoryReturn memory_{io_.get_executor()};
   std::vector<std::shared_ptr<Call>> cancelled_;
@@ -197,6 +200,126 @@ TEST_F(FlowControl, ReadsNothingWhileTooManyReplyBytesAreHeld) {
   EXPECT_EQ(Take(), "A");
   EXPECT_THAT(requests_, SizeIs(3));
   EXPECT_EQ(all_replies_.bytes(), 0);
+}
+
+TEST_F(FlowControl, ReadsNothingWhileItsAddressHoldsTooManyReplyBytes) {
+  connection_->Start();
+  const Held others = address_->replies.Hold(kAddressReplies);
+  Request("a");
+  ASSERT_THAT(requests_, SizeIs(1)) << "it has no replies of its own";
+  Respond(0, "A");
+  Request("bc");
+  EXPECT_THAT(requests_, SizeIs(2)) << "the read of the second was under way";
+  EXPECT_EQ(Take(), "A");
+  EXPECT_THAT(requests_, SizeIs(3)) << "it has none again";
+}
+
+TEST_F(FlowControl, AConnectionWithRepliesGoesOnWhenTheOthersOfItsAddressHaveFewer) {
+  connection_->Start();
+  Held others = address_->replies.Hold(kAddressReplies);
+  Request("a");
+  Respond(0, "A1", /*is_last=*/false);
+  Respond(0, "A2");
+  Request("bc");
+  EXPECT_THAT(requests_, SizeIs(2));
+  others.reset();
+  EXPECT_EQ(Take(), "A1");
+  EXPECT_THAT(requests_, SizeIs(3)) << "although A2 is held";
+}
+
+class RequestRoom : public FlowControl {
+ protected:
+  static constexpr std::int64_t kLimit = 1'000'000;
+
+  /// Asks for bytes of the request that the connection reads.
+  void Hold(std::int64_t before, std::int64_t bytes) {
+    connection_->HoldRequest(before, bytes,
+                             [this](Held held) { held_.push_back(std::move(held)); });
+    Run();
+  }
+
+  std::vector<Held> held_;  ///< What the asking has got.
+};
+
+TEST_F(RequestRoom, OneRequestMayExceedTheLimitAndTheOthersWait) {
+  Held others = address_->requests.Hold(kLimit);
+  const Held turn = address_->requests.TakeTurn();
+  Hold(0, 100'000);
+  EXPECT_THAT(held_, IsEmpty());
+  others.reset();
+  Run();
+  ASSERT_THAT(held_, SizeIs(1));
+  EXPECT_NE(held_[0], nullptr);
+  EXPECT_EQ(address_->requests.bytes(), 100'000);
+}
+
+TEST_F(RequestRoom, TheTurnIsTheNextOnesWhenItsBytesAreFree) {
+  const Held others = address_->requests.Hold(kLimit);
+  Hold(0, 100'000);
+  Hold(100'000, 100'000);
+  ASSERT_THAT(held_, SizeIs(2)) << "one request at a time may exceed the limit";
+  connection_->BeginReading();  // The next request.
+  Hold(0, 100'000);
+  EXPECT_THAT(held_, SizeIs(2));
+  held_[0] = nullptr;
+  Run();
+  EXPECT_THAT(held_, SizeIs(2)) << "bytes of the first request are held";
+  held_[1] = nullptr;
+  Run();
+  ASSERT_THAT(held_, SizeIs(3));
+  EXPECT_NE(held_[2], nullptr);
+}
+
+TEST_F(RequestRoom, AShortRequestHasTheReserve) {
+  address_->requests = HeldBytes(kLimit, /*all=*/nullptr, /*reserve=*/kLongBytes);
+  const Held others = address_->requests.Hold(3 * kLimit);
+  const Held turn = address_->requests.TakeTurn();
+  Hold(0, kLongBytes);
+  EXPECT_THAT(held_, SizeIs(1));
+}
+
+TEST_F(RequestRoom, ALongRequestWaitsBehindThoseThatWait) {
+  Held others = address_->requests.Hold(kLimit - 100'000);
+  const Held turn = address_->requests.TakeTurn();
+  int woken = 0;
+  const auto wake = std::make_shared<HeldBytes::Wake>([&] {
+    ++woken;
+    return true;
+  });
+  address_->requests.Wait(0, 200'000, wake, /*is_first=*/false);
+  Hold(0, 100'000);
+  EXPECT_THAT(held_, IsEmpty()) << "although it would have room";
+  others.reset();
+  Run();
+  EXPECT_EQ(woken, 1);
+  address_->requests.WakeNext();
+  Run();
+  EXPECT_THAT(held_, SizeIs(1));
+}
+
+TEST_F(RequestRoom, ARequestWithTheTurnDoesNotWaitBehindThoseThatWaitForIt) {
+  const Held others = address_->requests.Hold(kLimit);
+  Hold(0, kLongBytes);
+  const auto wake = std::make_shared<HeldBytes::Wake>([] { return true; });
+  address_->requests.Wait(0, 200'000, wake, /*is_first=*/false);
+  Hold(kLongBytes, kLongBytes);
+  EXPECT_THAT(held_, SizeIs(2));
+}
+
+TEST_F(RequestRoom, IsNotWaitedForInAClosedConnection) {
+  const Held others = address_->requests.Hold(kLimit);
+  const Held turn = address_->requests.TakeTurn();
+  Hold(0, 100'000);
+  connection_->Close();
+  Run();
+  EXPECT_THAT(held_, ElementsAre(nullptr));
+}
+
+TEST_F(RequestRoom, IsRefusedIfAllAddressesHaveNone) {
+  const HeldBytes all(50'000);
+  address_->requests = HeldBytes(kLimit, &all);
+  Hold(0, 100'000);
+  EXPECT_THAT(held_, ElementsAre(nullptr));
 }
 
 TEST_F(FlowControl, WritesRepliesInOrderAndReportsEach) {

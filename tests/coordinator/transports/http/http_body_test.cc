@@ -225,5 +225,47 @@ TEST(HttpBody, BeyondTheBytesOfAllClientsIsRefused) {
   })) << "the bytes are free again";
 }
 
+TEST(HttpBody, ThoseOfAnAddressWaitForEachOthersRoom) {
+  SocketOptions options;
+  options.max_held_bytes_per_address = 100'000;
+  FakeHttpServer server(options);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  // Small enough for the system's buffers, so that no sending waits.
+  const std::string post = Post("/v1/score", std::string(90'000, ' '));
+  const std::size_t half = post.size() / 2;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
+    clients.back()->Send(post.substr(0, half));
+  }
+  ASSERT_TRUE(Eventually([&] { return server.server().status().held_request_bytes > 70'000; }));
+  EXPECT_EQ(server.Call(ScorePost(1)).status, 200) << "a short one has room";
+  // The others are half read. Each can be read to its end, because one may exceed the limit.
+  for (const auto& client : clients) {
+    client->Send(post.substr(half));
+  }
+  for (const auto& client : clients) {
+    EXPECT_EQ(client->Receive().Reason(), "invalid_json");
+    EXPECT_EQ(client->Call(ScorePost(1)).status, 200);
+  }
+  EXPECT_LT(server.server().status().held_request_bytes, 1000);
+}
+
+TEST(HttpBody, OneThatWaitsTooLongForRoomIsRefused) {
+  SocketOptions options;
+  options.max_held_bytes_per_address = 300'000;
+  options.long_patience = std::chrono::milliseconds(50);
+  FakeHttpServer server(options);
+  const std::string post = Post("/v1/score", std::string(400'000, ' '));
+  HttpClient first = server.Connect();
+  first.Send(post.substr(0, 390'000));
+  ASSERT_TRUE(Eventually([&] { return server.server().status().held_request_bytes > 300'000; }));
+  HttpClient second = server.Connect();
+  const HttpReply reply = second.Call(post);
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.Reason(), "overloaded");
+  EXPECT_EQ(reply.Field("Retry-After"), "1");
+  EXPECT_EQ(first.Call(post.substr(390'000)).Reason(), "invalid_json");
+}
+
 }  // namespace http_body_test
 }  // namespace scorecast::coordinator

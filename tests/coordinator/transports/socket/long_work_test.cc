@@ -101,6 +101,36 @@ TEST(LongWork, TheBytesOfATextAreHeldUntilItIsTokenized) {
   })) << "the bytes are free again";
 }
 
+TEST(LongWork, TheTextsOfAnAddressWaitForEachOthersRoom) {
+  SocketOptions options;
+  options.max_held_bytes_per_address = 200'000;
+  FakeSocketServer server(options);
+  const auto slow = SendTexts(server, 150'000);
+  const auto held = [&] { return server.server().status().held_request_bytes; };
+  constexpr std::int64_t kTokens = 4 * 150'000;
+  ASSERT_TRUE(Eventually([&] { return held() > kTokens; }));
+  EXPECT_TRUE(server.Connect()->Call(NumberedRequest(9)).has_score()) << "a short one has room";
+  // The limit, one request beyond it, and the tokens that two threads make.
+  EXPECT_LT(held(), 200'000 + 160'000 + 2 * kTokens);
+  server.tokenizer().Release();
+  for (std::uint64_t number = 0; number < slow.size(); ++number) {
+    ExpectError(slow[number]->Receive(), number, 400, "sequence_too_long");
+  }
+  EXPECT_TRUE(Eventually([&] { return held() == 0; }));
+}
+
+TEST(LongWork, ClientsThatWaitForRoomMayLeave) {
+  SocketOptions options;
+  options.max_held_bytes_per_address = 200'000;
+  FakeSocketServer server(options);
+  auto slow = SendTexts(server, 150'000);
+  ASSERT_TRUE(Eventually([&] { return server.server().status().held_request_bytes > 200'000; }));
+  slow.clear();
+  server.tokenizer().Release();
+  ExpectError(server.Connect()->Call(WithText(9, 150'000)), 9, 400, "sequence_too_long");
+  EXPECT_TRUE(Eventually([&] { return server.server().status().held_request_bytes == 0; }));
+}
+
 TEST(LongWork, ALongMessageWhoseTurnDoesNotComeIsRefused) {
   HeldEndpoint endpoint;
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
