@@ -21,8 +21,15 @@ class CallFormat {
  public:
   virtual ~CallFormat() = default;
 
-  /// Size of the request: as it arrived, and once it is parsed, as it was parsed.
+  /// Size of the request: as it arrived, and once it is parsed, as it was parsed. If it is
+  /// compressed, what it claims to have.
   virtual std::size_t request_bytes() const = 0;
+  /// Decompresses the request, which may take long. False if it has more bytes than `limit`, which
+  /// nobody knows before. It then stays as it is. Called before Parse, or not at all.
+  virtual bool Unpack(std::size_t limit) {
+    static_cast<void>(limit);
+    return true;
+  }
   /// Parses the request, and frees its bytes. Tells `call` of the endpoint, if the request names
   /// one, and of the bytes that stay held. Throws nothing.
   virtual ParsedRequest Parse(const RequestService& service, Call& call) = 0;

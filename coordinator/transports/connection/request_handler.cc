@@ -35,11 +35,13 @@ RequestHandler::RequestHandler(RequestService& service, std::int64_t max_reply_b
     : service_(service),
       replies_(max_reply_bytes),
       parsing_(patience),
+      parsing_large_(patience),
       preparing_({.under_way = threads}),
       replying_(threads) {}
 
 void RequestHandler::Finish() {
-  parsing_.Join();
+  parsing_.Join();  // First, because it posts to the other.
+  parsing_large_.Join();
   preparing_.Join();
   {
     std::unique_lock lock(mutex_);
@@ -59,13 +61,20 @@ void RequestHandler::Handle(std::shared_ptr<ConnectionCall> call) {
     Read(call, /*refusal=*/std::nullopt);
     return;
   }
+  const bool is_large = call->format().request_bytes() > kLargeBytes;
+  PostParsing(is_large ? parsing_large_ : parsing_, std::move(call));
+}
+
+void RequestHandler::PostParsing(PatientPool& pool, std::shared_ptr<ConnectionCall> call) {
   const ClientId client = call->client();
-  parsing_.Post(client, [this, call = std::move(call)](PatientPool::TooLate too_late) {
-    std::optional<proto::Error> refusal;
+  pool.Post(client, [this, &pool, call = std::move(call)](PatientPool::TooLate too_late) {
     if (too_late) {
-      refusal = TooManyLongRequests(*too_late);
+      Read(call, TooManyLongRequests(*too_late));
+    } else if (&pool == &parsing_ && !call->has_left() && !call->format().Unpack(kLargeBytes)) {
+      PostParsing(parsing_large_, call);
+    } else {
+      Read(call, /*refusal=*/std::nullopt);
     }
-    Read(call, refusal);
   });
 }
 

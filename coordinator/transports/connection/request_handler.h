@@ -26,9 +26,10 @@ namespace scorecast::coordinator {
 ///
 /// Short requests and replies are handled on the I/O threads. All longer work is done by threads of
 /// its own, at which client addresses take turns, so that it delays no short request: the parsing
-/// of long requests, which shows their deadlines, by one thread, or their refusal if their turn
-/// does not come in time; the tokenizing of all but the shortest requests by several, at which even
-/// a request under way gives way to others; and the forming of long replies by several others.
+/// of long requests, which shows their deadlines, by one thread for those of up to a MiB and one
+/// for larger ones, or their refusal if their turn does not come in time; the tokenizing of all but
+/// the shortest requests by several, at which even a request under way gives way to others; and the
+/// forming of long replies by several others.
 class RequestHandler {
  public:
   /// `max_reply_bytes` bounds the replies of all clients: see SocketOptions::max_held_bytes.
@@ -67,6 +68,11 @@ class RequestHandler {
   /// Upper bound on the memory that tokenizing takes for each byte of a request: a token id.
   static constexpr std::int64_t kTokenBytes = 4;
 
+  /// Long requests with more bytes than this are parsed by `parsing_large_`.
+  static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
+
+  /// Lets a long request be parsed when it is its turn.
+  void PostParsing(PatientPool& pool, std::shared_ptr<ConnectionCall> call);
   void Read(const std::shared_ptr<ConnectionCall>& call,
             const std::optional<proto::Error>& refusal);
   /// `give_way` may be empty: see RequestService::Prepare.
@@ -82,6 +88,7 @@ class RequestHandler {
   std::size_t calls_ = 0;  ///< Those that the service has and that are not over.
 
   PatientPool parsing_;
+  PatientPool parsing_large_;
   TurnPool preparing_;
   FairPool replying_;
 };

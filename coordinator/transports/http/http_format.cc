@@ -13,6 +13,7 @@
 #include "coordinator/json/json_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/service/request_service.h"
+#include "coordinator/transports/http/body_faults.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -31,12 +32,41 @@ HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body,
     : endpoint_(endpoint),
       body_(std::move(body)),
       address_(std::move(address)),
-      // How long it takes to decompress a body is not known before.
-      request_bytes_(body_.is_compressed ? static_cast<std::size_t>(kLongBytes) + 1
-                                         : body_.bytes.text.size()),
+      // How long it takes to decompress a body is not known before, so it is always long.
+      request_bytes_(static_cast<std::size_t>(
+          body_.is_compressed ? std::max(body_.claimed_bytes, kLongBytes + 1)
+                              : static_cast<std::int64_t>(body_.bytes.text.size()))),
       writer_(std::move(writer)) {}
 
+bool HttpFormat::Unpack(std::size_t limit) {
+  if (!body_.is_compressed || fault_) {
+    return true;
+  }
+  const std::int64_t most = std::min(body_.max_bytes, static_cast<std::int64_t>(limit));
+  try {
+    auto inflated = Inflate(body_.bytes.text, most, address_->requests, body_.claimed_bytes);
+    if (inflated) {
+      body_.bytes = *std::move(inflated);
+      body_.bytes.held.push_back(std::move(body_.room));
+      body_.is_compressed = false;
+      request_bytes_ = std::max(static_cast<std::size_t>(kLongBytes) + 1, body_.bytes.text.size());
+    } else if (most < body_.max_bytes && inflated.error().code == BodyTooLarge(most).code) {
+      return false;
+    } else {
+      fault_ = std::move(inflated).error();
+    }
+  } catch (const std::exception& exception) {
+    fault_ = FaultOf(exception);
+  }
+  return true;
+}
+
 ParsedRequest HttpFormat::Parse(const RequestService& service, Call& call) {
+  Unpack(static_cast<std::size_t>(body_.max_bytes));
+  if (fault_) {
+    body_ = {};
+    return proto::Unexpected(*fault_);
+  }
   try {
     ParsedRequest parsed = ParseBody(service, call, std::exchange(body_, {}));
     streams_ = parsed && (*parsed)->streams();
@@ -47,14 +77,6 @@ ParsedRequest HttpFormat::Parse(const RequestService& service, Call& call) {
 }
 
 ParsedRequest HttpFormat::ParseBody(const RequestService& service, Call& call, HttpBody body) {
-  if (body.is_compressed) {
-    auto inflated = Inflate(body.bytes.text, body.max_bytes, address_->requests);
-    if (!inflated) {
-      return proto::Unexpected(std::move(inflated).error());
-    }
-    body.bytes = *std::move(inflated);
-    request_bytes_ = std::max(request_bytes_, body.bytes.text.size());
-  }
   call.HoldBytes(std::make_shared<std::vector<Held>>(std::move(body.bytes.held)));
   proto::Expected<BodyJson> json = ParseJson(body.bytes.text, service.max_values());
   if (!json) {

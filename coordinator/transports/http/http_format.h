@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,9 @@ namespace scorecast::coordinator {
 struct HttpBody {
   HeldText bytes;
   bool is_compressed = false;
-  std::int64_t max_bytes = 0;  ///< Upper bound on its size when it is decompressed.
+  std::int64_t max_bytes = 0;      ///< Upper bound on its size when it is decompressed.
+  std::int64_t claimed_bytes = 0;  ///< See ClaimedBytes; only if it is compressed.
+  Held room;                       ///< Held for `claimed_bytes`.
 };
 
 /// Requests and replies as JSON. If the request streams, replies are server-sent events: one for
@@ -31,6 +34,7 @@ class HttpFormat : public CallFormat {
              ReplyWriter writer);
 
   std::size_t request_bytes() const override { return request_bytes_; }
+  bool Unpack(std::size_t limit) override;
   ParsedRequest Parse(const RequestService& service, Call& call) override;
   void Skip() override { body_ = {}; }
   std::string_view id() const override { return writer_.request_id(); }
@@ -54,7 +58,8 @@ class HttpFormat : public CallFormat {
   ParsedRequest ParseBody(const RequestService& service, Call& call, HttpBody body);
 
   const Endpoint& endpoint_;
-  HttpBody body_;  ///< Until it is parsed.
+  HttpBody body_;                      ///< Until it is parsed.
+  std::optional<proto::Error> fault_;  ///< The body cannot be decompressed.
   const std::shared_ptr<AddressBytes> address_;
   std::size_t request_bytes_;
   ReplyWriter writer_;

@@ -300,17 +300,38 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
     std::string bytes = OptionsReply(writer);
     Send(connection, writer, std::move(bytes));
   } else if (head.method == "POST") {
-    PassOn(connection);
+    if (head.content_encoding.empty()) {
+      PassOn(connection, {.bytes = std::move(message_->body)});
+    } else {
+      PassOnCompressed(connection);
+    }
   } else {
     SendResource(connection, writer);
   }
 }
 
-void HttpProtocol::PassOn(const ConnectionPtr& connection) {
+void HttpProtocol::PassOnCompressed(const ConnectionPtr& connection) {
+  const std::int64_t claimed = ClaimedBytes(message_->body.text, context_.max_request_bytes);
+  connection->HoldRequest(/*before=*/0, claimed, [this, connection, claimed](Held room) {
+    if (!MayGoOn(*connection, {})) {
+      return;
+    }
+    if (room == nullptr) {
+      ReplyWriter writer(message_->terms, server_->service);
+      std::string bytes = FaultReply(connection->client(), writer, Overloaded());
+      Send(connection, writer, std::move(bytes));
+      return;
+    }
+    PassOn(connection, {.bytes = std::move(message_->body),
+                        .is_compressed = true,
+                        .max_bytes = context_.max_request_bytes,
+                        .claimed_bytes = claimed,
+                        .room = std::move(room)});
+  });
+}
+
+void HttpProtocol::PassOn(const ConnectionPtr& connection, HttpBody body) {
   const Endpoint& endpoint = *message_->route.endpoint;
-  HttpBody body = {.bytes = std::move(message_->body),
-                   .is_compressed = !message_->header.head().content_encoding.empty(),
-                   .max_bytes = context_.max_request_bytes};
   const auto call = connection->BeginRequest(
       std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
                                    ReplyWriter(std::move(message_->terms), server_->service)));

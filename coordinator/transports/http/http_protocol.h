@@ -15,6 +15,7 @@
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/http/http_format.h"
 #include "coordinator/transports/http/http_options.h"
 #include "coordinator/transports/http/inflate.h"
 #include "coordinator/transports/http/reply_writer.h"
@@ -99,7 +100,9 @@ class HttpProtocol : public Protocol {
   bool Keep(std::string_view bytes);
   /// Replies to the request, which has arrived as a whole.
   void Handle(const ConnectionPtr& connection);
-  void PassOn(const ConnectionPtr& connection);
+  /// The same for a compressed body, which needs room for what it claims to have.
+  void PassOnCompressed(const ConnectionPtr& connection);
+  void PassOn(const ConnectionPtr& connection, HttpBody body);
   std::string OptionsReply(ReplyWriter& writer) const;
   /// Replies to a GET or a HEAD of a resource.
   void SendResource(const ConnectionPtr& connection, ReplyWriter& writer);

@@ -59,8 +59,26 @@ class Stream {
 
 }  // namespace
 
+std::int64_t ClaimedBytes(std::string_view compressed, std::int64_t max_bytes) {
+  constexpr std::size_t kLeastGzip = 18;  // Its header and its end.
+  constexpr std::int64_t kGuess = 4;      // JSON is usually compressed to a quarter or less.
+  const auto byte = [&](std::size_t at) {
+    return static_cast<std::int64_t>(static_cast<unsigned char>(compressed[at]));
+  };
+  std::int64_t claimed = kGuess * static_cast<std::int64_t>(compressed.size());
+  if (compressed.size() >= kLeastGzip && byte(0) == 0x1F && byte(1) == 0x8B) {
+    claimed = 0;
+    for (std::size_t i = 1; i <= 4; ++i) {
+      claimed = claimed << 8 | byte(compressed.size() - i);
+    }
+  }
+  // A piece that is not filled shows the end.
+  constexpr auto kPiece = static_cast<std::int64_t>(kPieceBytes);
+  return std::min((claimed / kPiece + 1) * kPiece, max_bytes + 1);
+}
+
 proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_bytes,
-                                  HeldBytes& held) {
+                                  HeldBytes& held, std::int64_t reserved) {
   if (compressed.size() > std::numeric_limits<uInt>::max()) {
     return proto::Unexpected(BodyTooLarge(max_bytes));
   }
@@ -70,11 +88,15 @@ proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_
     const auto have = inflated.text.size();
     // One byte more than is allowed shows that there is more.
     const std::size_t piece = std::min(kPieceBytes, static_cast<std::size_t>(max_bytes) + 1 - have);
-    Held room = held.TryHoldPart(static_cast<std::int64_t>(have), static_cast<std::int64_t>(piece));
-    if (room == nullptr) {
-      return proto::Unexpected(Overloaded());
+    const std::int64_t more = static_cast<std::int64_t>(have + piece) - reserved;
+    if (more > 0) {
+      Held room = held.TryHoldPart(static_cast<std::int64_t>(have),
+                                   std::min(more, static_cast<std::int64_t>(piece)));
+      if (room == nullptr) {
+        return proto::Unexpected(Overloaded());
+      }
+      inflated.held.push_back(std::move(room));
     }
-    inflated.held.push_back(std::move(room));
     inflated.text.resize(have + piece);
     const std::size_t bytes = stream.Next(inflated.text.data() + have, piece);
     inflated.text.resize(have + bytes);

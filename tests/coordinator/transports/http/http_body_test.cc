@@ -205,6 +205,56 @@ TEST(HttpBody, ACompressedOneWhoseTurnDoesNotComeIsRefused) {
   EXPECT_TRUE(Eventually([&] { return server.status().held_request_bytes == 0; }));
 }
 
+TEST(HttpBody, LargeOnesDelayNoneOfUpToAMebibyte) {
+  HeldEndpoint endpoint;
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
+  RequestServer server(fake.service, {}, 2);
+  const std::uint16_t port =
+      server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeHttpProtocol(fake.service, {}));
+  // Its parsing is held, by its long query.
+  const std::string large =
+      R"({"query":")" + std::string(100'000, 'x') + "\"" + std::string(1'500'000, ' ') + "}";
+  const std::string gzip = "Content-Encoding: gzip\r\n";
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  const auto send = [&](const std::string& request) {
+    clients.push_back(std::make_unique<HttpClient>(port));
+    clients.back()->Send(request);
+  };
+  send(Post("/v1/score", large));
+  send(Post("/v1/score", Compressed(large, Format::kGzip), gzip));
+  // It claims to be small.
+  send(Post("/v1/score", Compressed(large, Format::kGzip) + Compressed("", Format::kGzip), gzip));
+  ASSERT_TRUE(Eventually([&] { return server.status().requests_in_flight == 3; }));
+  const std::string small = R"({"query":"x")" + std::string(900'000, ' ') + "}";
+  EXPECT_EQ(HttpClient(port).Call(Post("/v1/score", small)).Reason(), "parsed");
+  EXPECT_EQ(
+      HttpClient(port).Call(Post("/v1/score", Compressed(small, Format::kGzip), gzip)).Reason(),
+      "parsed");
+  EXPECT_EQ(server.status().requests_in_flight, 3);
+  endpoint.Release();
+  for (const auto& client : clients) {
+    EXPECT_EQ(client->Receive().Reason(), "parsed");
+  }
+  EXPECT_TRUE(Eventually([&] { return server.status().held_request_bytes == 0; }));
+}
+
+TEST(HttpBody, CompressedOnesOfAnAddressWaitForEachOthersRoom) {
+  SocketOptions options;
+  options.max_held_bytes_per_address = 1'000'000;
+  FakeHttpServer server(options);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  const std::string compressed = Compressed(std::string(900'000, ' '), Format::kGzip);
+  for (int i = 0; i < 16; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
+    clients.back()->Send(Post("/v1/score", compressed, "Content-Encoding: gzip\r\n"));
+  }
+  for (const auto& client : clients) {
+    EXPECT_EQ(client->Receive().Reason(), "invalid_json");
+  }
+  EXPECT_TRUE(Eventually([&] { return server.server().status().held_request_bytes == 0; }));
+}
+
 TEST(HttpBody, BeyondTheBytesOfAllClientsIsRefused) {
   SocketOptions options;
   options.max_held_bytes = 500'000;

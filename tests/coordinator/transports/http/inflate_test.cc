@@ -44,6 +44,25 @@ TEST_F(Inflation, CountsItsBytes) {
   EXPECT_LE(held_.bytes(), 1'000'000);
 }
 
+TEST_F(Inflation, NeedsNoMoreRoomThanAGzipFileClaims) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{65'535}, std::size_t{65'536},
+                                 std::size_t{300'000}, std::size_t{kMaxBytes}}) {
+    const std::string compressed = Compressed(std::string(size, 'x'), Format::kGzip);
+    const std::int64_t claimed = ClaimedBytes(compressed, kMaxBytes);
+    EXPECT_LE(claimed, static_cast<std::int64_t>(size) + 65'536);
+    const Held others = held_.Hold(4'000'000);
+    EXPECT_TRUE(Inflate(compressed, kMaxBytes, held_, claimed)) << size;
+  }
+  EXPECT_EQ(ClaimedBytes(Compressed(std::string(50'000'000, 'x'), Format::kGzip), kMaxBytes),
+            kMaxBytes + 1);
+  const std::string two =
+      Compressed(std::string(900'000, 'x'), Format::kGzip) + Compressed("", Format::kGzip);
+  EXPECT_EQ(ClaimedBytes(two, kMaxBytes), 65'536) << "which is wrong";
+  const Held others = held_.Hold(4'000'000);
+  EXPECT_FALSE(Inflate(two, kMaxBytes, held_, 65'536));
+  EXPECT_EQ(ClaimedBytes(std::string(50'000, '\0'), kMaxBytes), 4 * 65'536) << "a guess";
+}
+
 TEST_F(Inflation, StopsAtTheLimit) {
   EXPECT_EQ(Of(Compressed(std::string(100, 'x'), Format::kGzip), 100), std::string(100, 'x'));
   EXPECT_EQ(Of(Compressed(std::string(101, 'x'), Format::kGzip), 100), "request_too_large");
