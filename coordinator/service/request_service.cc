@@ -138,10 +138,10 @@ void RequestService::Admit(const CallPointer& call, ParsedRequest parsed) {
   }
 }
 
-void RequestService::Prepare(const CallPointer& call, const std::function<void()>& give_way) {
+bool RequestService::Prepare(const CallPointer& call, const std::function<void()>& give_way) {
   const auto [request, bytes] = call->TakeRequest();
   if (request == nullptr) {
-    return;
+    return false;
   }
   OnDelta on_delta;
   if (request->streams()) {
@@ -164,10 +164,10 @@ void RequestService::Prepare(const CallPointer& call, const std::function<void()
       *request, {config_, tokenizer_, options_, scheduler_.limits(), &interruption}, on_delta);
   if (!prepared) {
     EndAll({call}, prepared.error());
-    return;
+    return false;
   }
   if (!call->Prepared(std::move(prepared->readout), std::move(model))) {
-    return;
+    return false;
   }
   job.sequences = std::move(prepared->sequences);
   job.generations = std::move(prepared->generations);
@@ -176,6 +176,7 @@ void RequestService::Prepare(const CallPointer& call, const std::function<void()
   if (!call->Queued(ticket) && ticket != Scheduler::kNoTicket) {
     scheduler_.Cancel({ticket});
   }
+  return true;
 }
 
 void RequestService::Computed(const CallPointer& call, JobResult result) {

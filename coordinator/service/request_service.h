@@ -65,8 +65,8 @@ class RequestService {
   void Admit(const CallPointer& call, ParsedRequest parsed);
   /// The second step, which takes as long as the request's text is: checks, tokenizes and queues,
   /// on the calling thread. Ends early if the call is over. Called once. `give_way` may be empty:
-  /// see Interruption.
-  void Prepare(const CallPointer& call, const std::function<void()>& give_way = {});
+  /// see Interruption. False if it has ended early, or found a fault of the request.
+  bool Prepare(const CallPointer& call, const std::function<void()>& give_way = {});
   /// Both steps.
   void Begin(const CallPointer& call, ParsedRequest parsed);
 

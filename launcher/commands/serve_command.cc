@@ -151,6 +151,7 @@ struct Service {
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
     coordinator::SocketOptions options = flags.socket;
     options.max_request_bytes = flags.engine.max_request_bytes;
+    options.max_wait_seconds = SecondsOf(flags.max_wait_ms);
     FitConnectionsToDescriptors(options.max_connections);
     return options;
   }

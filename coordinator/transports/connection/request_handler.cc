@@ -30,12 +30,12 @@ proto::Expected<std::string> ResponseBytes(ConnectionCall& call) {
 
 }  // namespace
 
-RequestHandler::RequestHandler(RequestService& service, std::int64_t max_reply_bytes,
-                               Clock::duration patience, int threads)
+RequestHandler::RequestHandler(RequestService& service, const SocketOptions& options, int threads)
     : service_(service),
-      replies_(max_reply_bytes),
-      parsing_(patience),
-      parsing_large_(patience),
+      replies_(options.max_held_bytes),
+      parsing_(options.long_patience),
+      parsing_large_(options.long_patience),
+      backlog_(options.max_wait_seconds, threads),
       preparing_({.under_way = threads}),
       replying_(threads) {}
 
@@ -89,27 +89,41 @@ void RequestHandler::Read(const std::shared_ptr<ConnectionCall>& call,
   }
   ParsedRequest parsed =
       refusal ? ParsedRequest(proto::Unexpected(*refusal)) : call->format().Parse(service_, *call);
+  const std::size_t bytes = call->format().request_bytes();
+  Held counted;
+  if (parsed && bytes > kShortBytes) {
+    auto added = backlog_.Add(call->client(), static_cast<std::int64_t>(bytes), Clock::now());
+    if (added) {
+      counted = *std::move(added);
+    } else {
+      parsed = proto::Unexpected(std::move(added).error());
+    }
+  }
   call->SetHandler(*this);
   {
     const std::lock_guard lock(mutex_);
     ++calls_;
   }
   service_.Admit(call, std::move(parsed));
-  if (call->format().request_bytes() <= kShortBytes || call->is_over()) {
+  if (bytes <= kShortBytes || call->is_over()) {
     Prepare(call, /*give_way=*/{});
-  } else {
-    preparing_.Post(call->client(), [this, call](TurnPool::Turn& turn) {
-      Prepare(call, [&turn] { turn.GiveWay(); });
-    });
+    return;
   }
+  preparing_.Post(call->client(),
+                  [this, call, bytes, counted = std::move(counted)](TurnPool::Turn& turn) {
+                    if (Prepare(call, [&turn] { turn.GiveWay(); })) {
+                      backlog_.NoteDone(static_cast<std::int64_t>(bytes), turn.Seconds());
+                    }
+                  });
 }
 
-void RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call,
+bool RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call,
                              const std::function<void()>& give_way) {
   const Held tokens = call->requests().Hold(
       kTokenBytes * static_cast<std::int64_t>(call->format().request_bytes()));
-  service_.Prepare(call, give_way);
+  const bool is_prepared = service_.Prepare(call, give_way);
   call->Begun();
+  return is_prepared;
 }
 
 void RequestHandler::Respond(std::shared_ptr<ConnectionCall> call) {

@@ -17,6 +17,8 @@
 #include "coordinator/transports/connection/connection_call.h"
 #include "coordinator/transports/connection/fair_pool.h"
 #include "coordinator/transports/connection/patient_pool.h"
+#include "coordinator/transports/connection/socket_options.h"
+#include "coordinator/transports/connection/text_backlog.h"
 #include "coordinator/transports/connection/turn_pool.h"
 #include "proto/base/error.h"
 
@@ -32,11 +34,8 @@ namespace scorecast::coordinator {
 /// forming of long replies by several others.
 class RequestHandler {
  public:
-  /// `max_reply_bytes` bounds the replies of all clients: see SocketOptions::max_held_bytes.
-  /// `patience` is that of SocketOptions::long_patience.
   /// `threads` is the number of threads for each kind of long work that has several.
-  RequestHandler(RequestService& service, std::int64_t max_reply_bytes, Clock::duration patience,
-                 int threads);
+  RequestHandler(RequestService& service, const SocketOptions& options, int threads);
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
@@ -75,8 +74,8 @@ class RequestHandler {
   void PostParsing(PatientPool& pool, std::shared_ptr<ConnectionCall> call);
   void Read(const std::shared_ptr<ConnectionCall>& call,
             const std::optional<proto::Error>& refusal);
-  /// `give_way` may be empty: see RequestService::Prepare.
-  void Prepare(const std::shared_ptr<ConnectionCall>& call, const std::function<void()>& give_way);
+  /// See RequestService::Prepare.
+  bool Prepare(const std::shared_ptr<ConnectionCall>& call, const std::function<void()>& give_way);
   void Form(ConnectionCall& call);
 
   RequestService& service_;
@@ -89,6 +88,7 @@ class RequestHandler {
 
   PatientPool parsing_;
   PatientPool parsing_large_;
+  TextBacklog backlog_;  ///< The work of `preparing_`.
   TurnPool preparing_;
   FairPool replying_;
 };

@@ -59,7 +59,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
                 options.max_held_bytes / kReservedPart),
-      handler_(service, options.max_held_bytes, options.long_patience, io_threads),
+      handler_(service, options, io_threads),
       address_book_(options.max_held_bytes_per_address, requests_, handler_.replies()),
       memory_(io_.get_executor()),
       protocol_context_{handler_, options.max_request_bytes},

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "coordinator/request/server_options.h"
@@ -38,6 +39,8 @@ struct SocketOptions {
   /// A request of more than kLongBytes, or that is compressed, waits for its turn to be parsed. If
   /// that does not come within this time, it is refused with a 503.
   std::chrono::milliseconds long_patience = std::chrono::seconds(10);
+  /// A request is refused with a 429 if it is predicted to wait for longer until it is tokenized.
+  double max_wait_seconds = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace scorecast::coordinator

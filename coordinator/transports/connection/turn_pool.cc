@@ -102,6 +102,7 @@ void TurnPool::GiveTurns(bool caller_is_free) {
 
 void TurnPool::End(Turn& turn, bool is_done) {
   const std::chrono::duration<double> seconds = options_.now() - turn.since_;
+  turn.seconds_ += seconds.count();
   order_.EndTurn(turn.client_, quantum_seconds_, seconds.count(), is_done);
   --under_way_;
 }

@@ -105,6 +105,10 @@ class TurnPool::Turn {
       pool_.GiveWay(*this);
     }
   }
+  /// The time of all turns of the work so far.
+  double Seconds() const {
+    return seconds_ + std::chrono::duration<double>(pool_.options_.now() - since_).count();
+  }
 
  private:
   friend class TurnPool;
@@ -113,7 +117,8 @@ class TurnPool::Turn {
 
   TurnPool& pool_;
   const ClientId client_;
-  Clock::time_point since_;
+  Clock::time_point since_;  ///< When the turn began.
+  double seconds_ = 0;       ///< Of the turns before.
   bool is_under_way_ = true;
   std::condition_variable resumed_;
 };

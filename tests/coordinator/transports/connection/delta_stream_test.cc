@@ -117,7 +117,7 @@ class DeltaStreamTest : public ::testing::Test {
 
   boost::asio::io_context io_;
   FakeServer fake_;
-  RequestHandler handler_{fake_.service, 1 << 20, std::chrono::seconds(60), /*threads=*/1};
+  RequestHandler handler_{fake_.service, {.max_held_bytes = 1 << 20}, /*threads=*/1};
   const std::shared_ptr<AddressBytes> address_ = std::make_shared<AddressBytes>(
       AddressBytes{HeldBytes(1 << 20), HeldBytes(1 << 20, &handler_.replies())});
   MemoryReturn memory_{io_.get_executor()};
