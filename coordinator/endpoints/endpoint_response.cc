@@ -34,7 +34,8 @@ EndpointResponse::EndpointResponse(std::unique_ptr<Message> message, const Descr
 EndpointResponse::~EndpointResponse() = default;
 
 void EndpointResponse::WriteJson(JsonWriter& writer) const {
-  WriteResponse(*message_, FormOf(*message_->GetDescriptor(), description_), kept_, writer);
+  WriteResponse(*message_, FormOf(*message_->GetDescriptor(), description_),
+                {.kept = kept_, .written = &written_}, writer);
 }
 
 void EndpointResponse::Complete(const std::string& model, const ResponseFigures& figures) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/json/json_writer.h"
@@ -42,6 +44,10 @@ class EndpointResponse {
   /// the list's number.
   void KeepIfEmpty(int field) { kept_.push_back(field); }
 
+  /// JSON has this text for a field, which the message does not have: it may be written as it is
+  /// made, so that it is never in memory as a message. `field` is its number.
+  void SetWritten(int field, std::string json) { written_.emplace(field, std::move(json)); }
+
   /// Sets the message's fields `model`, `usage` and `timings`, as far as it has them. The number of
   /// tokens generated is that of its `usage`.
   void Complete(const std::string& model, const ResponseFigures& figures);
@@ -51,6 +57,7 @@ class EndpointResponse {
   const std::unique_ptr<google::protobuf::Message> message_;
   const google::protobuf::Descriptor& description_;
   std::vector<int> kept_;
+  std::map<int, std::string> written_;
   ResponseFigures figures_;
 };
 

@@ -83,9 +83,11 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::span<const TokenId> cont
   }
 }
 
-std::string TextStream::Push(TokenId token) {
-  window_.push_back(token);
-  Note(token);
+std::string TextStream::Push(std::span<const TokenId> tokens) {
+  window_.insert(window_.end(), tokens.begin(), tokens.end());
+  for (const TokenId token : tokens) {
+    Note(token);
+  }
   if (state_ == State::kOpen) {
     return "";
   }

@@ -23,7 +23,9 @@ class TextStream {
   /// before, as valid UTF-8. Holds back the text of open tokens (see Tokenizer::TextState), the
   /// bytes of an incomplete character, and up to three U+FFFD at the end, which may stand for such
   /// bytes.
-  std::string Push(TokenId token);
+  std::string Push(TokenId token) { return Push({&token, 1}); }
+  /// The same for several tokens. Their text is returned together.
+  std::string Push(std::span<const TokenId> tokens);
 
   /// Returns the rest of the text. No token may follow.
   std::string Finish();

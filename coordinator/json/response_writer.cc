@@ -31,8 +31,8 @@ std::string_view NameOf(int code, const std::vector<Member::CodeName>& names) {
 
 class ResponseWriter {
  public:
-  ResponseWriter(const Message& response, std::span<const int> kept, JsonWriter& writer)
-      : response_(response), kept_(kept), writer_(writer) {}
+  ResponseWriter(const Message& response, const BesideMessage& beside, JsonWriter& writer)
+      : response_(response), beside_(beside), writer_(writer) {}
 
   void Write(const Message& message, const ResponseForm& form) {
     switch (form.shape) {
@@ -61,7 +61,8 @@ class ResponseWriter {
     for (const FieldDescriptor* field : member.path) {
       scope = &scope->GetReflection()->GetMessage(*scope, field);
     }
-    const bool is_empty = IsEmpty(*scope, member);
+    const std::string* const written = WrittenOf(*scope, member);
+    const bool is_empty = written == nullptr && IsEmpty(*scope, member);
     if (is_empty && member.if_empty != Member::IfEmpty::kNull) {
       return;
     }
@@ -70,6 +71,9 @@ class ResponseWriter {
     }
     if (is_empty) {
       return writer_.Json("null");
+    }
+    if (written != nullptr) {
+      return writer_.Json(*written);
     }
     switch (member.kind) {
       case Member::Kind::kConstant:
@@ -83,6 +87,15 @@ class ResponseWriter {
         return member.source->is_repeated() ? WriteLists(*scope, member)
                                             : WriteValue(*scope, member);
     }
+  }
+
+  /// The member's JSON, if it is written already.
+  const std::string* WrittenOf(const Message& scope, const Member& member) const {
+    if (beside_.written == nullptr || &scope != &response_ || member.source == nullptr) {
+      return nullptr;
+    }
+    const auto written = beside_.written->find(member.source->number());
+    return written == beside_.written->end() ? nullptr : &written->second;
   }
 
   /// Whether the member is omitted, or null.
@@ -105,7 +118,8 @@ class ResponseWriter {
   }
 
   bool IsKept(const Message& scope, const FieldDescriptor& list) const {
-    return &scope == &response_ && std::ranges::find(kept_, list.number()) != kept_.end();
+    return &scope == &response_ &&
+           std::ranges::find(beside_.kept, list.number()) != beside_.kept.end();
   }
 
   /// A list, or lists of as many of its elements as the description says.
@@ -190,15 +204,15 @@ class ResponseWriter {
   }
 
   const Message& response_;
-  const std::span<const int> kept_;
+  const BesideMessage& beside_;
   JsonWriter& writer_;
 };
 
 }  // namespace
 
-void WriteResponse(const Message& response, const ResponseForm& form, std::span<const int> kept,
+void WriteResponse(const Message& response, const ResponseForm& form, const BesideMessage& beside,
                    JsonWriter& writer) {
-  ResponseWriter(response, kept, writer).Write(response, form);
+  ResponseWriter(response, beside, writer).Write(response, form);
 }
 
 std::string ResponseJson(const Message& response, const ResponseForm& form) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -17,10 +18,15 @@ class Error;
 
 namespace scorecast::coordinator {
 
-/// Writes a message as JSON, a number at a time. `form` is one of its type. `kept` are numbers of
-/// its own lists that are not omitted if they are empty.
+/// What a response has beside its message. Fields are the message's own, by number.
+struct BesideMessage {
+  std::span<const int> kept;  ///< Lists that are not omitted if they are empty.
+  const std::map<int, std::string>* written = nullptr;  ///< Fields that are JSON already.
+};
+
+/// Writes a message as JSON, a number at a time. `form` is one of its type.
 void WriteResponse(const google::protobuf::Message& response, const ResponseForm& form,
-                   std::span<const int> kept, JsonWriter& writer);
+                   const BesideMessage& beside, JsonWriter& writer);
 
 /// The same as a text of one line.
 std::string ResponseJson(const google::protobuf::Message& response, const ResponseForm& form);

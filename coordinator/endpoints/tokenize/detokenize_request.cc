@@ -1,5 +1,6 @@
 #include "coordinator/endpoints/tokenize/detokenize_request.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -10,6 +11,7 @@
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/endpoints/tokenize/complete_readout.h"
+#include "coordinator/generate/text_stream.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "proto/http_responses.pb.h"
@@ -32,6 +34,23 @@ std::unique_ptr<EndpointResponse> ToTeiResponse(std::vector<std::string> texts) 
     response->add_texts(std::move(text));
   }
   return std::make_unique<EndpointResponse>(std::move(response));
+}
+
+/// The text of ids, decoded in slices, between which the request may end or give way.
+Expected<std::string> TextOf(std::span<const TokenId> ids, const RequestContext& context) {
+  constexpr std::size_t kSlice = 1024;
+  if (ids.size() <= kSlice) {
+    return context.tokenizer->Decode(ids);
+  }
+  TextStream stream(*context.tokenizer, {});
+  std::string text;
+  for (; !ids.empty(); ids = ids.subspan(std::min(kSlice, ids.size()))) {
+    if (auto fault = StopFault(context.interruption)) {
+      return Unexpected(*std::move(fault));
+    }
+    text += stream.Push(ids.first(std::min(kSlice, ids.size())));
+  }
+  return text + stream.Finish();
 }
 
 /// The texts of lists of ids. `field` is the one that has them.
@@ -63,7 +82,11 @@ Expected<std::vector<std::string>> TextsOf(const RequestOptions& options,
     if (skip_special_tokens) {
       std::erase_if(ids, [&](TokenId id) { return context.tokenizer->IsSpecial(id); });
     }
-    texts.push_back(context.tokenizer->Decode(ids));
+    Expected<std::string> text = TextOf(ids, context);
+    if (!text) {
+      return Unexpected(std::move(text).error());
+    }
+    texts.push_back(*std::move(text));
   }
   return texts;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
+#include <span>
 #include <utility>
 
 #include "coordinator/generate/text_stream.h"
@@ -37,7 +39,7 @@ class PlaceFinder {
   PlaceFinder(const Tokenizer& tokenizer, std::string_view text)
       : tokenizer_(tokenizer), stream_(tokenizer, {}), rest_(text) {}
 
-  /// Tokens are given in their order. `token` stays where it is until Finish.
+  /// Tokens are given in their order. `token` stays where it is as long as it is open.
   void Push(TextToken& token) {
     without_text_.push_back(&token);
     Take(stream_.Push(token.id));
@@ -47,14 +49,18 @@ class PlaceFinder {
   }
   void Finish() { Take(stream_.Finish()); }
 
+  /// How many of the last tokens may still get a place.
+  std::size_t open() const { return without_text_.size(); }
+
  private:
   /// Gives `piece`, the text that has become certain, to the tokens that had no text yet.
   void Take(std::string_view piece) {
-    if (piece.empty() || is_lost_) {
+    is_lost_ = is_lost_ || !rest_.starts_with(piece);
+    if (is_lost_) {
+      without_text_.clear();
       return;
     }
-    if (!rest_.starts_with(piece)) {
-      is_lost_ = true;
+    if (piece.empty()) {
       return;
     }
     const std::size_t start = place_;
@@ -106,35 +112,46 @@ Expected<std::vector<TokenId>, EncodeFault> IdsOfText(const Tokenizer& tokenizer
   return ids;
 }
 
-Expected<std::vector<TextToken>, EncodeFault> TokensOfText(const Tokenizer& tokenizer,
-                                                           std::string_view text,
-                                                           bool add_special_tokens,
-                                                           const EncodeOptions& options,
-                                                           const EncodeLimits& limits) {
+Expected<std::size_t, EncodeFault> FindTokens(const Tokenizer& tokenizer, std::string_view text,
+                                              bool add_special_tokens, const EncodeOptions& options,
+                                              const EncodeLimits& limits,
+                                              const std::function<void(const TextToken&)>& found) {
   const Expected<std::vector<TokenId>, EncodeFault> ids =
       IdsOfText(tokenizer, text, add_special_tokens, options, limits);
   if (!ids) {
     return Unexpected(ids.error());
   }
-  std::vector<TextToken> tokens;
-  tokens.reserve(ids->size());
   const std::size_t begin = add_special_tokens ? tokenizer.added_prefix().size() : 0;
   const std::size_t end = ids->size() - (add_special_tokens ? tokenizer.added_suffix().size() : 0);
   PlaceFinder places(tokenizer, text);
-  for (std::size_t i = 0; i < ids->size(); ++i) {
-    TextToken& token = tokens.emplace_back(TextToken{.id = (*ids)[i]});
-    token.is_added = i < begin || i >= end;
-    if (!token.is_added) {
-      places.Push(token);
+  std::deque<TextToken> tokens;  // The open ones last.
+  const auto pass_on = [&](std::size_t open) {
+    for (; tokens.size() > open; tokens.pop_front()) {
+      TextToken& token = tokens.front();
+      if (!token.start) {
+        token.text = tokenizer.Decode({&token.id, 1});
+      }
+      found(token);
     }
+  };
+  const auto add = [&](std::span<const TokenId> added) {
+    for (const TokenId& id : added) {
+      found({.id = id, .text = tokenizer.Decode({&id, 1}), .is_added = true});
+    }
+  };
+  const std::span<const TokenId> all = *ids;
+  add(all.first(begin));
+  for (const TokenId id : all.subspan(begin, end - begin)) {
+    if (ShouldStop(limits.interruption)) {
+      return Unexpected(EncodeFault::kStopped);
+    }
+    places.Push(tokens.emplace_back(TextToken{.id = id}));
+    pass_on(places.open());
   }
   places.Finish();
-  for (TextToken& token : tokens) {
-    if (!token.start) {
-      token.text = tokenizer.Decode({&token.id, 1});
-    }
-  }
-  return tokens;
+  pass_on(0);
+  add(all.subspan(end));
+  return ids->size();
 }
 
 }  // namespace scorecast::coordinator

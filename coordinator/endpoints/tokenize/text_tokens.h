@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,13 +30,13 @@ proto::Expected<std::vector<TokenId>, EncodeFault> IdsOfText(const Tokenizer& to
                                                              const EncodeOptions& options,
                                                              const EncodeLimits& limits);
 
-/// The same with the tokens' texts and places. A place is found by decoding. It is not certain for
-/// tokens that share several characters, nor once the tokens decode to another text, which a
-/// normalizer has changed.
-proto::Expected<std::vector<TextToken>, EncodeFault> TokensOfText(const Tokenizer& tokenizer,
-                                                                  std::string_view text,
-                                                                  bool add_special_tokens,
-                                                                  const EncodeOptions& options,
-                                                                  const EncodeLimits& limits);
+/// The same with the tokens' texts and places: passes each token to `found`, in their order, so
+/// that few of them are in memory at a time. Returns their number. A place is found by decoding. It
+/// is not certain for tokens that share several characters, nor once the tokens decode to another
+/// text, which a normalizer has changed.
+proto::Expected<std::size_t, EncodeFault> FindTokens(
+    const Tokenizer& tokenizer, std::string_view text, bool add_special_tokens,
+    const EncodeOptions& options, const EncodeLimits& limits,
+    const std::function<void(const TextToken&)>& found);
 
 }  // namespace scorecast::coordinator

@@ -13,6 +13,9 @@
 #include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/endpoints/tokenize/complete_readout.h"
 #include "coordinator/endpoints/tokenize/text_tokens.h"
+#include "coordinator/json/json_writer.h"
+#include "coordinator/json/response_form.h"
+#include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -64,20 +67,38 @@ std::int64_t TokensBytesBound(std::string_view text, std::int64_t bytes_of_token
   return kListBytes + (static_cast<std::int64_t>(text.size()) + kMostAddedTokens) * bytes_of_token;
 }
 
-void AddTokens(std::vector<TextToken> tokens, v1::TextTokens& message) {
-  message.mutable_tokens()->Reserve(static_cast<int>(tokens.size()));
-  for (TextToken& token : tokens) {
-    v1::TextToken& to = *message.add_tokens();
-    to.set_id(token.id);
-    to.set_text(std::move(token.text));
-    to.set_special(token.is_added);
-    if (token.start) {
-      to.set_start(*token.start);
-    }
-    if (token.stop) {
-      to.set_stop(*token.stop);
-    }
+/// A token of a TEI response, as JSON.
+void WriteToken(const TextToken& token, JsonWriter& writer) {
+  static const ResponseForm& form = FormOf(*v1::TextToken::descriptor());
+  v1::TextToken message;
+  message.set_id(token.id);
+  message.set_text(token.text);
+  message.set_special(token.is_added);
+  if (token.start) {
+    message.set_start(*token.start);
   }
+  if (token.stop) {
+    message.set_stop(*token.stop);
+  }
+  WriteResponse(message, form, {}, writer);
+}
+
+/// The tokens as the vocabulary spells them, as JSON. Nothing if nobody waits any more.
+std::optional<std::string> SpellingsJson(std::span<const TokenId> ids,
+                                         const RequestContext& context) {
+  constexpr std::size_t kTokensPerLook = 256;
+  std::string json;
+  JsonWriter writer(json);
+  writer.BeginList();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i % kTokensPerLook == 0 && ShouldStop(context.interruption)) {
+      return std::nullopt;
+    }
+    writer.Text(context.tokenizer->Spelling(ids[i]));
+  }
+  writer.EndList();
+  writer.Finish();
+  return json;
 }
 
 }  // namespace
@@ -102,13 +123,15 @@ Expected<PreparedRequest> PrepareTokenizePrompt(MessageRequest<v1::TokenizePromp
   response->set_count(static_cast<std::int64_t>(ids->size()));
   response->set_max_model_len(context.config.max_position_embeddings);
   response->mutable_tokens()->Assign(ids->begin(), ids->end());
+  auto complete = std::make_unique<EndpointResponse>(std::move(response));
   if (message.return_token_strs()) {
-    v1::Texts& spellings = *response->mutable_token_strs();
-    for (const TokenId id : *ids) {
-      spellings.add_values(tokenizer.Spelling(id));
+    std::optional<std::string> spellings = SpellingsJson(*ids, context);
+    if (!spellings) {
+      return Unexpected(EncodeErrorOf(EncodeFault::kStopped, "prompt"));
     }
+    complete->SetWritten(v1::TokenizeResponse::kTokenStrsFieldNumber, *std::move(spellings));
   }
-  return Complete(std::make_unique<EndpointResponse>(std::move(response)), ids->size());
+  return Complete(std::move(complete), ids->size());
 }
 
 std::int64_t TokenizePromptResponseBytesBound(
@@ -127,20 +150,29 @@ Expected<PreparedRequest> PrepareTokenizeInputs(MessageRequest<v1::TokenizeInput
   if (auto fault = TextsFault(request, inputs, "inputs", context)) {
     return Unexpected(*std::move(fault));
   }
-  auto response = std::make_unique<v1::TeiTokenizeResponse>();
+  // Written as they are found: as messages, tokens take several times the memory.
+  std::string json;
+  JsonWriter writer(json);
+  writer.BeginList();
   std::size_t num_tokens = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Expected<std::vector<TextToken>, EncodeFault> tokens =
-        TokensOfText(*context.tokenizer, inputs[i], request.message.add_special_tokens(),
-                     {.special_tokens = context.options.special_tokens_in_text},
-                     {.interruption = context.interruption});
-    if (!tokens) {
-      return Unexpected(EncodeErrorOf(tokens.error(), At("inputs", i)));
+    writer.BeginList();
+    const Expected<std::size_t, EncodeFault> found =
+        FindTokens(*context.tokenizer, inputs[i], request.message.add_special_tokens(),
+                   {.special_tokens = context.options.special_tokens_in_text},
+                   {.interruption = context.interruption},
+                   [&](const TextToken& token) { WriteToken(token, writer); });
+    if (!found) {
+      return Unexpected(EncodeErrorOf(found.error(), At("inputs", i)));
     }
-    num_tokens += tokens->size();
-    AddTokens(*std::move(tokens), *response->add_inputs());
+    num_tokens += *found;
+    writer.EndList();
   }
-  return Complete(std::make_unique<EndpointResponse>(std::move(response)), num_tokens);
+  writer.EndList();
+  writer.Finish();
+  auto response = std::make_unique<EndpointResponse>(std::make_unique<v1::TeiTokenizeResponse>());
+  response->SetWritten(v1::TeiTokenizeResponse::kInputsFieldNumber, std::move(json));
+  return Complete(std::move(response), num_tokens);
 }
 
 std::int64_t TokenizeInputsResponseBytesBound(

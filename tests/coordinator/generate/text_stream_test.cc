@@ -1,5 +1,6 @@
 #include "coordinator/generate/text_stream.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -82,6 +83,23 @@ TEST_P(TextStreamOf, GivesTheTextOfAllTokensTogether) {
     const Ids completion = tokens.Next(i % 2 == 0 ? 8 : 120);
     SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(completion));
     ASSERT_NO_FATAL_FAILURE(ExpectExact(context, completion));
+  }
+}
+
+TEST_P(TextStreamOf, SlicesOfTokensGiveTheTextOfAll) {
+  HardTokens tokens(*tokenizer_, 12);
+  for (int i = 0; i < 600; ++i) {
+    const Ids ids = tokens.Next(120);
+    const std::size_t size = 1 + static_cast<std::size_t>(i) % 50;
+    TextStream stream(*tokenizer_, {});
+    std::string streamed;
+    for (std::span<const TokenId> left = ids; !left.empty();) {
+      const std::size_t count = std::min(size, left.size());
+      streamed += stream.Push(left.first(count));
+      left = left.subspan(count);
+    }
+    ASSERT_EQ(streamed + stream.Finish(), tokenizer_->Decode(ids))
+        << "slices of " << size << " of " << testing::PrintToString(ids);
   }
 }
 

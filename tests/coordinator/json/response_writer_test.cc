@@ -100,7 +100,7 @@ TEST(WriteResponse, KeepsEmptyListsThatWereAskedFor) {
   std::string text;
   JsonWriter writer(text);
   constexpr std::array<int, 1> kKept = {v1::ScoreResponse::kTopLogprobsFieldNumber};
-  WriteResponse(response, FormOf(*v1::ScoreResponse::descriptor()), kKept, writer);
+  WriteResponse(response, FormOf(*v1::ScoreResponse::descriptor()), {.kept = kKept}, writer);
   EXPECT_EQ(text, R"({"object":"scoring","scores":[],"model":"m","top_logprobs":[]})");
 }
 

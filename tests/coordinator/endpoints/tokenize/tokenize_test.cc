@@ -1,8 +1,10 @@
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -101,6 +103,19 @@ TEST(Detokenize, BothForms) {
             json::parse(R"(["a","bc",""])"));
 }
 
+TEST(Detokenize, ManyIds) {
+  FakeServer server;
+  std::vector<TokenId> ids;
+  std::string text;
+  for (int i = 0; i < 5000; ++i) {
+    ids.insert(ids.end(), {97, 257, 195, 169});
+    text += "a yesé";
+  }
+  EXPECT_EQ(Respond(server, DetokenizeEndpoint(), json{{"tokens", ids}}.dump())["prompt"], text);
+  EXPECT_EQ(Respond(server, DetokenizeEndpoint(), json{{"ids", {ids, ids}}}.dump()),
+            (json{text, text}));
+}
+
 TEST(Detokenize, Refusals) {
   FakeServer server;
   const Endpoint& endpoint = DetokenizeEndpoint();
@@ -126,9 +141,43 @@ TEST(Tokenize, DoesNotWaitForTheRanksNorForTheQueue) {
   server.scheduler.WaitIdle();
 }
 
-TEST(TokensOfText, ATokenThatEndsWithAPartOfACharacterHasAllOfIt) {
+/// The tokens of a text without what the tokenizer's rule adds.
+std::vector<TextToken> TokensOf(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<TextToken> tokens;
+  const auto count = FindTokens(tokenizer, text, false, {}, {},
+                                [&](const TextToken& token) { tokens.push_back(token); });
+  EXPECT_EQ(count.value(), tokens.size());
+  return tokens;
+}
+
+TEST(FindTokens, PassesOnATokenAsSoonAsItsPlaceIsKnown) {
+  const FakeTokenizer tokenizer({});
+  const std::string text(1000, 'a');
+  const std::atomic<bool> stop = false;
+  std::size_t found = 0;
+  std::vector<std::size_t> found_at_looks;
+  const Interruption interruption(stop, [&] { found_at_looks.push_back(found); });
+  ASSERT_TRUE(FindTokens(tokenizer, text, false, {}, {.interruption = &interruption},
+                         [&](const TextToken&) { ++found; }));
+  EXPECT_EQ(found, 1000u);
+  EXPECT_GE(found_at_looks.back(), 990u);
+}
+
+TEST(FindTokens, EndsIfNobodyWaits) {
+  const FakeTokenizer tokenizer({});
+  std::atomic<bool> stop = false;
+  std::size_t found = 0;
+  const Interruption interruption(stop);
+  const auto count =
+      FindTokens(tokenizer, std::string(1000, 'a'), false, {}, {.interruption = &interruption},
+                 [&](const TextToken&) { stop = ++found == 10; });
+  EXPECT_EQ(count.error(), EncodeFault::kStopped);
+  EXPECT_EQ(found, 10u);
+}
+
+TEST(FindTokens, ATokenThatEndsWithAPartOfACharacterHasAllOfIt) {
   const FakeTokenizer tokenizer({{" \xc3", 260}, {"\xa9!", 261}});
-  const std::vector<TextToken> tokens = TokensOfText(tokenizer, "a é!b", false, {}, {}).value();
+  const std::vector<TextToken> tokens = TokensOf(tokenizer, "a é!b");
   ASSERT_EQ(tokens.size(), 4u);
   EXPECT_EQ(tokens[1].text, " é");
   EXPECT_EQ(std::pair(*tokens[1].start, *tokens[1].stop), std::pair(1ul, 3ul));
@@ -184,7 +233,7 @@ std::vector<std::string> CharactersOf(std::string_view text) {
   return characters;
 }
 
-TEST(TokensOfText, PlacesAreThoseOfTheReference) {
+TEST(FindTokens, PlacesAreThoseOfTheReference) {
   std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers;
   std::map<std::string, std::size_t> without_place;
   std::size_t tokens = 0;
@@ -196,7 +245,7 @@ TEST(TokensOfText, PlacesAreThoseOfTheReference) {
     }
     SCOPED_TRACE(golden.tokenizer + ": " + golden.text);
     const std::vector<std::string> characters = CharactersOf(golden.text);
-    const std::vector<TextToken> own = TokensOfText(*tokenizer, golden.text, false, {}, {}).value();
+    const std::vector<TextToken> own = TokensOf(*tokenizer, golden.text);
     ASSERT_EQ(own.size(), golden.ids.size());
     for (std::size_t i = 0; i < own.size(); ++i) {
       ++tokens;
