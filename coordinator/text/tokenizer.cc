@@ -27,12 +27,18 @@ constexpr std::size_t kLeastPieceBytes = 4096;
 /// A token of ordinary text has fewer bytes than this.
 constexpr std::int64_t kBytesPerToken = 8;
 
-/// Size of a piece. A text within the limit of tokens is one piece, unless it is very long.
-std::size_t PieceBytes(const EncodeLimits& limits) {
+/// Size of the pieces of a text of `bytes` bytes. A text within the limit of tokens is one piece,
+/// unless it is very long. Then its pieces are smaller, because some steps are not interrupted in a
+/// piece.
+std::size_t PieceBytes(const EncodeLimits& limits, std::size_t bytes) {
   const std::int64_t tokens =
       std::clamp<std::int64_t>(limits.max_tokens, 0, EncodeLimits::kUnlimited / kBytesPerToken);
-  return std::min(limits.piece_bytes,
-                  std::max(kLeastPieceBytes, static_cast<std::size_t>(tokens * kBytesPerToken)));
+  const std::size_t size =
+      std::min(limits.piece_bytes,
+               std::max(kLeastPieceBytes, static_cast<std::size_t>(tokens * kBytesPerToken)));
+  constexpr std::size_t kSmaller = 4;
+  return bytes <= size + size / 2 ? size
+                                  : std::max(size / kSmaller, std::min(size, kLeastPieceBytes));
 }
 
 /// The first `size` bytes of a longer text, and a few more if they would end inside a character.
@@ -77,7 +83,8 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
                                     EncodeOptions options) const {
   TokenCollector tokens(limits);
   EncodedText encoded;
-  std::size_t size = PieceBytes(limits);
+  const std::size_t piece_bytes = PieceBytes(limits, text.size());
+  std::size_t size = piece_bytes;
   tokens.Poll();
   tokens.ExpectAtLeast(0);  // There may already be too many tokens before the text.
   while (text.size() > size + size / 2) {
@@ -113,7 +120,7 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
     encoded.bytes_before_cut += end.cut;
     encoded.tokens_before_cut = tokens.ids().size();
     options = later;
-    size = PieceBytes(limits);
+    size = piece_bytes;
   }
   EncodeLimits left = limits;
   left.max_tokens = tokens.left();

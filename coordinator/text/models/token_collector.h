@@ -18,7 +18,7 @@ struct EncodeLimits {
   std::int64_t max_tokens = kUnlimited;
   /// Looked at while a text is encoded. May be null.
   const Interruption* interruption = nullptr;
-  /// A longer text is encoded in pieces of about this size, in bytes.
+  /// A text with more bytes than about this is encoded in pieces.
   std::size_t piece_bytes = std::size_t{64} << 10;
   /// A piece that has no certain cut in this many bytes is dropped, because its memory, and its
   /// time between two looks at `interruption`, grow with its length.
