@@ -1,5 +1,6 @@
 #include "coordinator/metrics/request_metrics.h"
 
+#include <chrono>
 #include <utility>
 
 namespace scorecast::coordinator {
@@ -45,6 +46,10 @@ void RequestMetrics::OnEnd(const RequestEnd& end) {
     }
   }
   Count(endpoint, end.address, end.code);
+}
+
+void RequestMetrics::OnIoWait(Clock::duration wait) {
+  io_wait_.Observe(std::chrono::duration<double>(wait).count());
 }
 
 void RequestMetrics::Count(std::string_view endpoint, std::string_view client, int code) {
@@ -113,9 +118,16 @@ Families RequestMetrics::CollectResponses() const {
   prometheus::MetricFamily phases =
       HistogramFamily("scorecast_request_phase_seconds",
                       "Time of a request with a response in a phase: tokenize, queue or forward.");
-  prometheus::MetricFamily total = HistogramFamily(
-      "scorecast_request_seconds",
-      "Time of a request with a response, from its first byte to the end of its last pass.");
+  prometheus::MetricFamily total =
+      HistogramFamily("scorecast_request_seconds",
+                      "Time of a request with a response, from the arrival of its first byte to "
+                      "the end of its last "
+                      "pass.");
+  prometheus::MetricFamily io_wait =
+      HistogramFamily("scorecast_io_wait_seconds",
+                      "Time for which the first byte of a request waited to be read; below 0.01 it "
+                      "counts as 0.");
+  io_wait.metric.push_back(io_wait_.Collect({}));
   for (const auto& [endpoint, responses] : responses_) {
     const MetricLabels labels = {{"endpoint", endpoint}};
     AddValue(items, labels, Value(responses.items));
@@ -130,8 +142,8 @@ Families RequestMetrics::CollectResponses() const {
     add_phase("forward", responses.forward);
     total.metric.push_back(responses.total.Collect(labels));
   }
-  return {std::move(items),     std::move(prompt), std::move(cached),
-          std::move(generated), std::move(phases), std::move(total)};
+  return {std::move(items),  std::move(prompt), std::move(cached), std::move(generated),
+          std::move(phases), std::move(total),  std::move(io_wait)};
 }
 
 }  // namespace scorecast::coordinator

@@ -35,6 +35,7 @@ class RequestMetrics : public RequestObserver {
   RequestMetrics(EndpointList endpoints, bool names_clients);
 
   void OnEnd(const RequestEnd& end) override;
+  void OnIoWait(Clock::duration wait) override;
   Families Collect() const;
 
  private:
@@ -60,6 +61,7 @@ class RequestMetrics : public RequestObserver {
   Families CollectResponses() const;
 
   const bool names_clients_;
+  Histogram io_wait_{DurationBounds()};
   std::map<std::string, Responses, std::less<>> responses_;  // The key is the endpoint's name.
 
   mutable std::mutex mutex_;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/schedule/clock.h"
 
 namespace scorecast::coordinator {
 
@@ -24,6 +25,9 @@ class RequestObserver {
   /// it is formed, which is never done on the computing thread, or when it is dropped because its
   /// client has left. Must return soon.
   virtual void OnEnd(const RequestEnd& end) = 0;
+  /// Called when the first byte of a request was read: it had waited this long. On any thread. Must
+  /// return soon.
+  virtual void OnIoWait(Clock::duration wait) = 0;
 };
 
 }  // namespace scorecast::coordinator

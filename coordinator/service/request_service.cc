@@ -189,6 +189,12 @@ void RequestService::Computed(const CallPointer& call, JobResult result) {
   Deregister({call});
 }
 
+void RequestService::NoteIoWait(Clock::duration wait) {
+  if (observer_ != nullptr) {
+    observer_->OnIoWait(wait);
+  }
+}
+
 void RequestService::NoteRefusal(const Endpoint* endpoint, std::string_view address,
                                  const Error& error) {
   if (observer_ != nullptr) {

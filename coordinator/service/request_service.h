@@ -70,6 +70,9 @@ class RequestService {
   /// Both steps.
   void Begin(const CallPointer& call, ParsedRequest parsed);
 
+  /// Tells of a request's wait for I/O: see RequestObserver::OnIoWait. Called on any thread.
+  void NoteIoWait(Clock::duration wait);
+
   /// A transport has refused a request, or a client, without Admit. `endpoint` is null if it is not
   /// known.
   void NoteRefusal(const Endpoint* endpoint, std::string_view address, const proto::Error& error);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -33,6 +34,9 @@ class ByteStream {
 
   /// Whether bytes have arrived that no read has taken yet.
   virtual bool HasUnread() = 0;
+  /// Time since bytes arrived last, whether or not they have been read. Nothing if the stream does
+  /// not know it.
+  virtual std::optional<Clock::duration> SinceArrival() { return std::nullopt; }
   /// Whether the client will send no more, although bytes that it sent may still be unread.
   virtual bool HasHungUp() = 0;
   /// Tells the client that no more bytes will come. Reading goes on.

@@ -81,6 +81,9 @@ void Connection::Close() {
 void Connection::BeginReading(std::optional<std::chrono::milliseconds> header_timeout) {
   // Not the time of the last read, because the bytes may have come with the request before.
   reading_since_ = Clock::now();
+  const Clock::duration wait = IoWait();
+  arrived_ = *reading_since_ - wait;
+  context_.note_io_wait(wait);
   header_timeout_ = header_timeout;
   read_before_ = stream_->bytes_read();
   turn_.reset();
@@ -157,9 +160,8 @@ void Connection::EndWait(Held held) {
 }
 
 std::shared_ptr<ConnectionCall> Connection::BeginRequest(std::unique_ptr<CallFormat> format) {
-  const Clock::time_point arrived = reading_since_.value();
   reading_since_.reset();
-  auto call = std::make_shared<ConnectionCall>(shared_from_this(), std::move(format), arrived,
+  auto call = std::make_shared<ConnectionCall>(shared_from_this(), std::move(format), arrived_,
                                                RequestBytes());
   in_flight_.insert(call);
   ++context_.counters.requests_in_flight;
@@ -196,6 +198,12 @@ void Connection::ReadNext() {
     return;
   }
   protocol_->ReadRequest(shared_from_this());
+}
+
+Clock::duration Connection::IoWait() const {
+  // The bytes arrived at that time or before it.
+  const Clock::duration since = stream_->SinceArrival().value_or(Clock::duration(0));
+  return since > kArrivalResolution ? since : Clock::duration(0);
 }
 
 bool Connection::MayRead() const {

@@ -35,6 +35,8 @@ struct ConnectionContext {
   MemoryReturn& memory;
   /// Ends calls whose client has left. Called on any thread.
   std::function<void(const std::vector<std::shared_ptr<Call>>&)> cancel;
+  /// Is told how long the first byte of a request waited unread. Called on any thread.
+  std::function<void(Clock::duration)> note_io_wait;
   /// Counts an error that belongs to no request of an endpoint. Called on any thread.
   std::function<void(const ClientId& client, const proto::Error& error)> count_refusal;
 };
@@ -85,7 +87,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return has_ended() || reads_no_more_; }
 
-  /// Called when the first byte of a request has arrived. From then on until BeginRequest or
+  /// Called when the first byte of a request was read. From then on until BeginRequest or
   /// ReadNext is called, the time limit of a request counts: see SocketOptions::read_timeout.
   /// `header_timeout` also counts, until HeaderRead is called.
   void BeginReading(std::optional<std::chrono::milliseconds> header_timeout = std::nullopt);
@@ -134,12 +136,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static constexpr auto kLeaveCheck = std::chrono::milliseconds(500);
   /// A request has a second more to arrive for each of these many bytes that have arrived.
   static constexpr std::int64_t kReadBytesPerSecond = std::int64_t{64} << 10;
+  /// The system's time of an arrival is a multiple of up to this.
+  static constexpr auto kArrivalResolution = std::chrono::milliseconds(10);
   /// If bytes wait to be read when the time of a request is over, the server was the slow one. The
   /// request then has this much more time.
   static constexpr auto kUnreadGrace = std::chrono::seconds(1);
 
   bool has_ended() const { return is_closed_ || is_finishing_; }
   bool MayRead() const;
+  /// How long the bytes that were read last may have waited for that; at least.
+  Clock::duration IoWait() const;
   void ResumeReading();
   void DiscardInput();
   /// Sends a reply to a call in flight.
@@ -177,8 +183,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point last_excuse_ = Clock::now();  ///< See IdleSince.
   boost::asio::steady_timer leaving_timer_;
 
-  /// When the first byte of the request that is being read arrived. Empty between requests.
+  /// When the first byte of the request that is being read was read. Empty between requests.
   std::optional<Clock::time_point> reading_since_;
+  Clock::time_point arrived_;                                ///< When it could have been read.
   std::optional<std::chrono::milliseconds> header_timeout_;  ///< See BeginReading.
   std::int64_t read_before_ = 0;  ///< Bytes read when that request began.
   /// Runs on between requests, so that a request which arrives at once does not set it.

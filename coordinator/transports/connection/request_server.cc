@@ -69,6 +69,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                handler_.counters(),
                memory_,
                [this](const std::vector<std::shared_ptr<Call>>& left) { service_.Cancel(left); },
+               [this](Clock::duration wait) { service_.NoteIoWait(wait); },
                [this](const ClientId& client, const proto::Error& error) {
                  handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
                }},

@@ -1,8 +1,11 @@
 #include "coordinator/transports/connection/tcp_stream.h"
 
+#include <chrono>
 #include <utility>
 
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 namespace scorecast::coordinator {
 
@@ -11,6 +14,15 @@ TcpStream::TcpStream(Socket socket) : socket_(std::move(socket)) {}
 bool TcpStream::HasUnread() {
   error_code ignored;
   return socket_.available(ignored) > 0;
+}
+
+std::optional<Clock::duration> TcpStream::SinceArrival() {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return std::nullopt;
+  }
+  return std::chrono::milliseconds(info.tcpi_last_data_recv);
 }
 
 bool TcpStream::HasHungUp() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <boost/asio/ip/tcp.hpp>
 
 #include "coordinator/transports/connection/byte_stream.h"
@@ -16,6 +18,7 @@ class TcpStream : public ByteStream {
 
   executor_type get_executor() override { return socket_.get_executor(); }
   bool HasUnread() override;
+  std::optional<Clock::duration> SinceArrival() override;
   bool HasHungUp() override;
   void ShutDownSend() override;
   void Close() override;

@@ -196,5 +196,13 @@ TEST(RequestMetrics, KeepNoAddressUnlessClientsAreNamed) {
       UnorderedElementsAre(Pair(R"(scorecast_requests_total{endpoint="none",code="404"})", 2)));
 }
 
+TEST(RequestMetrics, HaveTheWaitForIo) {
+  CountedServer counted;
+  counted.metrics.requests.OnIoWait(std::chrono::milliseconds(0));
+  counted.metrics.requests.OnIoWait(std::chrono::milliseconds(1500));
+  EXPECT_EQ(counted.Value("scorecast_io_wait_seconds", "scorecast_io_wait_seconds_count"), 2);
+  EXPECT_EQ(counted.Value("scorecast_io_wait_seconds", "scorecast_io_wait_seconds_sum"), 1.5);
+}
+
 }  // namespace request_metrics_test
 }  // namespace scorecast::coordinator

@@ -128,6 +128,7 @@ class DeltaStreamTest : public ::testing::Test {
       handler_.counters(),
       memory_,
       [this](const std::vector<std::shared_ptr<Call>>& left) { fake_.service.Cancel(left); },
+      [](Clock::duration) {},
       [](const ClientId&, const proto::Error&) {}};
   FakeStream* stream_ = nullptr;
   std::shared_ptr<Connection> connection_;

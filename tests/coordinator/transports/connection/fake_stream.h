@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,7 @@ class FakeStream : public ByteStream {
   // The server's end.
   executor_type get_executor() override { return io_.get_executor(); }
   bool HasUnread() override { return !unread_.empty(); }
+  std::optional<Clock::duration> SinceArrival() override { return since_arrival_; }
   bool HasHungUp() override { return client_hung_up_; }
   void ShutDownSend() override { is_shut_down_ = true; }
   void Close() override {
@@ -36,6 +38,8 @@ class FakeStream : public ByteStream {
     unread_ += bytes;
     Deliver();
   }
+  /// The time since the client's last bytes arrived.
+  void SetSinceArrival(Clock::duration since) { since_arrival_ = since; }
   void HangUp() {
     client_hung_up_ = true;
     Deliver();
@@ -90,6 +94,7 @@ class FakeStream : public ByteStream {
 
   boost::asio::io_context& io_;
   std::string unread_;
+  std::optional<Clock::duration> since_arrival_;
   boost::asio::mutable_buffer into_;
   boost::asio::const_buffer from_;
   Done read_;

@@ -99,6 +99,7 @@ class FlowControl : public ::testing::Test {
                  counters_,
                  memory_,
                  [this](const std::vector<std::shared_ptr<Call>>& left) { cancelled_ = left; },
+                 [this](Clock::duration wait) { io_waits_.push_back(wait); },
                  [this](const ClientId&, const proto::Error& error) {
                    counters_.CountRefusal(error.reason);
                  }} {
@@ -161,6 +162,7 @@ class FlowControl : public ::testing::Test {
   Calls requests_;
   std::vector<std::uint64_t> closed_;
   std::vector<std::string> written_;
+  std::vector<Clock::duration> io_waits_;
   FakeStream* stream_ = nullptr;
   std::shared_ptr<Connection> connection_;
 };
@@ -175,6 +177,22 @@ TEST_F(FlowControl, ReadsNoMoreThanMayBeInFlight) {
   EXPECT_EQ(Take(), "B");
   EXPECT_THAT(requests_, SizeIs(4));
   EXPECT_EQ(stream_->unread(), 1U);
+}
+
+TEST_F(FlowControl, ARequestCountsFromTheArrivalOfItsFirstByte) {
+  connection_->Start();
+  stream_->SetSinceArrival(std::chrono::seconds(10));
+  const Clock::time_point begin = Clock::now();
+  Request("a");
+  const Clock::time_point end = Clock::now();
+  ASSERT_THAT(requests_, SizeIs(1));
+  EXPECT_GE(requests_[0]->arrived(), begin - std::chrono::seconds(10));
+  EXPECT_LE(requests_[0]->arrived(), end - std::chrono::seconds(10));
+  // It may be later by as much as the system's clock is coarse.
+  stream_->SetSinceArrival(milliseconds(10));
+  Request("b");
+  EXPECT_GE(requests_[1]->arrived(), end);
+  EXPECT_THAT(io_waits_, ElementsAre(std::chrono::seconds(10), milliseconds(0)));
 }
 
 TEST_F(FlowControl, ReadsTheNextRequestWhenTheLastOneHasBegun) {

@@ -154,6 +154,19 @@ TEST(HttpArrival, AClientThatSendsNoMoreGetsTheRepliesThatAreReady) {
   EXPECT_TRUE(client.IsClosed());
 }
 
+// Both requests arrive at once. The second one is read when the first one has its reply.
+TEST(HttpArrival, ARequestCountsFromItsArrivalAlsoIfItWaitsToBeRead) {
+  FakeHttpServer server;
+  server.cluster().Hold();
+  HttpClient client = server.Connect();
+  client.Send(ScorePost(1) + ScorePost(2));
+  ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  server.cluster().Release();
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_GE(client.Receive().Json()["timings"]["total_ms"], 100);
+}
+
 TEST(HttpArrival, AConnectionBeyondTheLimitGetsA503) {
   SocketOptions options;
   options.max_connections = 1;

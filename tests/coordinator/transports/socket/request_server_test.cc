@@ -152,6 +152,7 @@ class EndCounter : public RequestObserver {
  public:
   using Kind = std::tuple<std::string, std::string, int>;
 
+  void OnIoWait(Clock::duration) override {}
   void OnEnd(const RequestEnd& end) override {
     const std::lock_guard lock(mutex_);
     ++counts_[{end.endpoint == nullptr ? "none" : std::string(end.endpoint->name()),
