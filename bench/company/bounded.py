@@ -23,6 +23,7 @@ _PROBES = ("/health", "/ready")
 _OWN_PORT = ", own port"  # Of a probe at --health-port.
 _PROBE_INTERVAL = 0.2
 _PROBE_MS, _PROBE_MOST_MS = 100.0, 1000.0  # Their p99, and all of them, are wanted to be below.
+_WARM_UP_SECONDS = 2.5  # In which each polite request is sent once, so that its prompt is in the cache.
 _RAMP_SECONDS = 2.0  # From the start of the company to the measurement.
 _POLITE_TOKENS = 64
 _INTERVAL_TIMES, _LEAST_INTERVAL, _MOST_INTERVAL = 10, 0.05, 0.5  # As beside heavy clients.
@@ -91,6 +92,7 @@ def _measure(settings: Settings, build: Build, case: BoundedCase, where: cores.C
         if service.health_address:
             probes.append(stack.enter_context(_probes(settings, service.health_address, _OWN_PORT)))
         bound_ms = 1000 * http.bound_seconds() if case.is_work else 0.0
+        time.sleep(_WARM_UP_SECONDS)
         spans: dict[str, list[tuple[float, float]]] = {"alone": [], "beside": [], "after": []}
         for _ in range(settings.rounds):
             spans["alone"].append(_span(settings.seconds / 2))
