@@ -158,6 +158,10 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "is refused with 429. 0: without limit")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
       ->capture_default_str();
+  flags.engine.server.trust_priority = false;
+  app.add_flag("--trust-priority", flags.engine.server.trust_priority,
+               "A priority of a request that is better (lower) than 0 counts. Without it, such a "
+               "priority is 0, because any client could claim it");
   app.add_option("--max-connections", flags.socket.max_connections,
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))

@@ -43,6 +43,11 @@ std::optional<proto::Error> OptionsFault(const RequestOptions& options) {
   return std::nullopt;
 }
 
+std::int32_t GrantedPriority(const RequestOptions& options, bool is_trusted) {
+  return static_cast<std::int32_t>(is_trusted ? options.priority
+                                              : std::max<std::int64_t>(options.priority, 0));
+}
+
 std::optional<Clock::time_point> DeadlineOf(const RequestOptions& options,
                                             Clock::time_point arrived) {
   if (!options.timeout_ms || *options.timeout_ms <= 0) {

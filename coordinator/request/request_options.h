@@ -14,12 +14,16 @@ struct RequestOptions {
   std::optional<std::int64_t> timeout_ms;
   std::optional<std::string> model;
   std::optional<std::string> cache_salt;
-  /// Job::priority, of endpoints that have jobs.
+  /// Of endpoints that have jobs: see GrantedPriority.
   std::int64_t priority = 0;
 };
 
 /// No error, or the 400 that names the field.
 std::optional<proto::Error> OptionsFault(const RequestOptions& options);
+
+/// Job::priority of a request. One that is better (lower) than 0 counts only if the server trusts
+/// its clients: see ServerOptions::trust_priority.
+std::int32_t GrantedPriority(const RequestOptions& options, bool is_trusted);
 
 /// The deadline of a request that arrived at `arrived`. None if it names none, or one out of range.
 std::optional<Clock::time_point> DeadlineOf(const RequestOptions& options,

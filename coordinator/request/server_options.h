@@ -55,6 +55,9 @@ struct ServerOptions {
   /// Of responses to requests with `documents`: kResults or kSglang.
   RerankForm rerank_form = RerankForm::kResults;
 
+  /// Whether a priority better (lower) than 0 counts. Otherwise it is 0.
+  bool trust_priority = true;
+
   bool has_sglang_rules() const { return enable_mis || delimiter.has_value(); }
 
   bool items_continue_query() const {

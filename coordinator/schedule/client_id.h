@@ -32,11 +32,13 @@ class ClientName {
   std::shared_ptr<const std::string> text_;
 };
 
-/// A client: the address that its connections count for, and one of these connections. Jobs that
-/// come over no connection have number 0.
+/// A client: the address that its connections count for, one of these connections, and the network
+/// that the address is in. Jobs that come over no connection have number 0. Clients without the
+/// name of a network are in one network.
 struct ClientId {
-  ClientName address;
+  ClientName address = {};
   std::uint64_t connection = 0;
+  ClientName network = {};  ///< Follows from the address.
 
   auto operator<=>(const ClientId&) const = default;
 };

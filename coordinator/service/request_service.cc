@@ -155,7 +155,7 @@ bool RequestService::Prepare(const CallPointer& call, const std::function<void()
   }
   Job job;
   job.client = call->client();
-  job.priority = static_cast<std::int32_t>(request->priority);
+  job.priority = GrantedPriority(*request, options_.trust_priority);
   job.deadline = call->deadline();
   job.cache_salt = request->cache_salt.value_or("");
   std::string model = request->model.value_or(options_.model_name);

@@ -15,6 +15,7 @@ namespace {
 constexpr int kHalvesForAll = 2;
 constexpr int kHalvesForConnections = 3;
 constexpr int kHalvesForAddresses = 4;
+constexpr int kHalvesForNetworks = 5;
 
 /// A job that comes when it was told to may wait this many times as long as others: in the meantime
 /// other clients may have come.
@@ -63,7 +64,7 @@ ClientId PromiseOwner(const NewJob& job, const QueueState& queue) {
 /// on to share the time.
 double SecondsApart(const NewJob& job, const QueueState& queue) {
   const QueueForecast& forecast = queue.forecast;
-  std::size_t sharing = 1 + forecast.addresses.size();
+  std::size_t sharing = (1 + forecast.networks.size()) * (1 + forecast.addresses.size());
   if (queue.of_connection.jobs > 0) {
     sharing *= 1 + forecast.connections.size();
   }
@@ -74,7 +75,7 @@ double SecondsApart(const NewJob& job, const QueueState& queue) {
 
 Admission::Admission(const AdmissionLimits& limits)
     : limits_{.max_jobs = std::min(limits.max_jobs,
-                                   std::numeric_limits<std::size_t>::max() / kHalvesForAddresses),
+                                   std::numeric_limits<std::size_t>::max() / kHalvesForNetworks),
               .max_tokens = limits.max_tokens,
               .max_wait_seconds = limits.max_wait_seconds} {}
 
@@ -170,6 +171,9 @@ std::optional<Admission::Refusal> Admission::WaitRefusal(const NewJob& job, cons
 }
 
 int Admission::HalvesFor(const NewJob& job, const QueueState& queue) const {
+  if (HasFew(queue.of_network, job, queue.all, kHalvesForNetworks)) {
+    return kHalvesForNetworks;
+  }
   if (HasFew(queue.of_address, job, queue.all, kHalvesForAddresses)) {
     return kHalvesForAddresses;
   }

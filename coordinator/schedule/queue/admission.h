@@ -42,6 +42,7 @@ struct NewJob {
 /// What it finds.
 struct QueueState {
   WaitingJobs all;            ///< Jobs without a row in any pass yet.
+  WaitingJobs of_network;     ///< Those of the new job's network.
   WaitingJobs of_address;     ///< Those of the new job's address.
   WaitingJobs of_connection;  ///< Those of its connection.
   QueueForecast forecast;
@@ -52,10 +53,11 @@ struct QueueState {
 /// have: see RetryPromises.
 ///
 /// - The queue is bounded by its jobs, tokens and bytes. Half as much again is for connections that
-///   have few of the waiting jobs, and another half for addresses that have few: a client that
-///   fills the queue does not keep others out. "Few" depends on the room that is left (a dynamic
-///   threshold: Choudhury and Hahne, 1998), so that there is room for another client however many
-///   fill it.
+///   have few of the waiting jobs, another half for addresses that have few, and another one for
+///   networks that have few: a client that fills the queue does not keep others out, nor do many
+///   addresses of one network keep out other networks. "Few" depends on the room that is left (a
+///   dynamic threshold: Choudhury and Hahne, 1998), so that there is room for another client
+///   however many fill it.
 /// - A job must not have to wait too long, or beyond its deadline. Both are predicted.
 ///
 /// Not safe for several threads.

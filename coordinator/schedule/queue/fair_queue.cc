@@ -1,6 +1,7 @@
 #include "coordinator/schedule/queue/fair_queue.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -20,15 +21,16 @@ namespace {
 constexpr std::size_t kMaxIdle = 1024;
 
 /// The level of flows: see Node::level.
-constexpr std::size_t kFlow = 3;
+constexpr std::size_t kFlow = 4;
 
-/// Distinguishes the children of a node: addresses, connections, or flows.
+/// Distinguishes the children of a node: networks, addresses, connections, or flows.
 using Key = std::pair<ClientName, std::uint64_t>;
 
-std::array<Key, 3> KeysOf(const FairPath& path) {
+std::array<Key, kFlow> KeysOf(const FairPath& path) {
   const auto flow = static_cast<std::uint64_t>(static_cast<std::uint32_t>(path.priority)) << 32 |
                     static_cast<std::uint32_t>(path.size_class);
-  return {Key(path.client.address, 0), Key({}, path.client.connection), Key({}, flow)};
+  return {Key(path.client.network, 0), Key(path.client.address, 0), Key({}, path.client.connection),
+          Key({}, flow)};
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ struct FairQueue::Node {
 
   Node* parent = nullptr;
   Key key;
-  std::size_t level = 0;  ///< 0: the root; 1: an address; 2: a connection; kFlow.
+  std::size_t level = 0;  ///< 0: the root; 1: a network; 2: an address; and so on to kFlow.
   double tag = -std::numeric_limits<double>::infinity();
   double passed = 0;  ///< The tag of the child that was served last; it never falls.
   double newcomers = -std::numeric_limits<double>::infinity();  ///< The least tag of new children.
@@ -241,9 +243,9 @@ void FairQueue::SetTag(Node& node, double tag) {
 }
 
 FairTags FairQueue::TagsOf(const FairPath& path) const {
-  FairTags tags = {};
+  std::array<double, kFlow> tags = {};
   const Node* node = root_.get();
-  const std::array<Key, 3> keys = KeysOf(path);
+  const std::array<Key, kFlow> keys = KeysOf(path);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto found = node->children.find(keys[i]);
     if (found == node->children.end()) {
@@ -253,7 +255,7 @@ FairTags FairQueue::TagsOf(const FairPath& path) const {
     node = found->second.get();
     tags[i] = StartOf(*node);
   }
-  return tags;
+  return {tags[0], tags[1], tags[2], tags[3]};
 }
 
 std::size_t FairQueue::size() const { return root_->size; }
@@ -262,13 +264,16 @@ const PassWork& FairQueue::left() const { return root_->left; }
 
 std::vector<FlowBacklog> FairQueue::Backlogs(const PassRates& rates) const {
   std::vector<FlowBacklog> backlogs;
-  for (const Node* address : root_->busy) {
-    for (const Node* connection : address->busy) {
-      for (const Node* flow : connection->busy) {
-        backlogs.push_back({flow->path,
-                            WeightOf(flow->path.priority),
-                            rates.Seconds(flow->left),
-                            {StartOf(*address), StartOf(*connection), StartOf(*flow)}});
+  for (const Node* network : root_->busy) {
+    for (const Node* address : network->busy) {
+      for (const Node* connection : address->busy) {
+        for (const Node* flow : connection->busy) {
+          backlogs.push_back(
+              {flow->path,
+               WeightOf(flow->path.priority),
+               rates.Seconds(flow->left),
+               {StartOf(*network), StartOf(*address), StartOf(*connection), StartOf(*flow)}});
+        }
       }
     }
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +26,24 @@ struct FairPath {
   auto operator<=>(const FairPath&) const = default;
 };
 
-/// Tags of an address, a connection of it and a flow of that: see FairQueue.
-using FairTags = std::array<double, 3>;
+/// Tags of a network and of an address in it: see FairQueue.
+struct AddressTags {
+  double network = 0;
+  double address = 0;
+
+  auto operator<=>(const AddressTags&) const = default;
+};
+
+/// Tags of a network, an address in it, a connection of that and a flow of that: see FairQueue.
+struct FairTags {
+  double network = 0;
+  double address = 0;
+  double connection = 0;
+  double flow = 0;
+
+  AddressTags of_address() const { return {network, address}; }
+  auto operator<=>(const FairTags&) const = default;
+};
 
 /// What waits in a flow.
 struct FlowBacklog {
@@ -39,10 +54,10 @@ struct FlowBacklog {
 };
 
 /// The order in which clients are served: start-time fair queueing (Goyal, Vin and Cheng, 1996)
-/// over a tree of addresses, their connections, and the flows of these.
+/// over a tree of networks, their addresses, the connections of these, and the flows of those.
 ///
 /// A node's tag is the time, divided by the weight of the jobs, for which it was served. The next
-/// address is the one with the smallest tag, and so on down to a flow, whose entries are served in
+/// network is the one with the smallest tag, and so on down to a flow, whose entries are served in
 /// order. (Deficit round robin would be as fair, but a newcomer would wait for a round of turns.)
 /// A tag counts as at least that of the sibling served last, minus a credit. A client that was idle
 /// saves up no more than that, and is served at once for as long as its credit lasts. What new

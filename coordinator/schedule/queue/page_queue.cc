@@ -30,12 +30,12 @@ std::int64_t PageQueue::ReserveBeside(const Need& need) const {
   return std::min(reserve_, pages_ - need.pages);
 }
 
-bool PageQueue::MayBegin(const Entry& entry, const Need& need, double tag) const {
+bool PageQueue::MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) const {
   const Waiters& waiting = need.is_long_lived ? waiting_long_ : waiting_short_;
   const auto own = waiting.find(entry);
-  const std::pair place(own == waiting.end() ? tag : own->second.tag, entry);
+  const std::pair place(own == waiting.end() ? tags : own->second.tags, entry);
   for (const auto& [other, waiter] : waiting) {
-    if (std::pair(waiter.tag, other) < place) {
+    if (std::pair(waiter.tags, other) < place) {
       return false;
     }
   }
@@ -53,9 +53,9 @@ std::int64_t PageQueue::SpareToGrow() const {
   return waiting_short_.empty() ? 0 : std::max<std::int64_t>(reserve_ - short_pages_, 0);
 }
 
-void PageQueue::Wait(const Entry& entry, const Need& need, double tag) {
+void PageQueue::Wait(const Entry& entry, const Need& need, const AddressTags& tags) {
   if (!waiting_long_.contains(entry) && !waiting_short_.contains(entry)) {
-    (need.is_long_lived ? waiting_long_ : waiting_short_).emplace(entry, Waiter{tag, need});
+    (need.is_long_lived ? waiting_long_ : waiting_short_).emplace(entry, Waiter{tags, need});
   }
 }
 

@@ -35,15 +35,15 @@ class PageQueue {
 
   Need NeedOf(std::int64_t pages, bool has_completions) const;
 
-  /// Whether a sequence that has not begun may. `tag` is that of its address.
-  bool MayBegin(const Entry& entry, const Need& need, double tag) const;
+  /// Whether a sequence that has not begun may. `tags` are those of its address.
+  bool MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) const;
   /// Number of pages that must stay free beside those that a sequence takes when it begins.
   std::int64_t SpareToBegin(const Need& need) const;
   /// The same for a completion that takes its next page.
   std::int64_t SpareToGrow() const;
 
   /// There were not enough pages for a sequence to begin.
-  void Wait(const Entry& entry, const Need& need, double tag);
+  void Wait(const Entry& entry, const Need& need, const AddressTags& tags);
   /// A sequence that may be waiting needs something else now; nothing if `need` has no pages.
   void SetNeed(const Entry& entry, const Need& need);
   void Begin(const Entry& entry, const Need& need);
@@ -53,7 +53,7 @@ class PageQueue {
 
  private:
   struct Waiter {
-    double tag = 0;  ///< That of its address when it began to wait.
+    AddressTags tags;  ///< Those of its address when it began to wait.
     Need need;
   };
   using Waiters = std::map<Entry, Waiter>;

@@ -337,7 +337,7 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
   const bool is_whole = !began_before && run.FitsEmptyPass();
   const Outcome outcome = is_whole ? AddWhole(pass, ref, now) : AddTurn(pass, ref, turns);
   if (outcome == Outcome::kNoPages && !began_before) {
-    pages_.Wait(ref.entry(), state.pages, TagOf(ref));
+    pages_.Wait(ref.entry(), state.pages, TagsOf(ref));
   }
   if (!began_before && run.is_under_way()) {
     ref.job->KeepRun(ref.sequence);
@@ -430,7 +430,7 @@ bool PassPlanner::PreemptQueued() {
   for (const auto& [entry, ref] : waiting_) {
     const ActiveSequence& state = ref.state();
     if (state.run != nullptr && state.run->is_under_way() && state.run->has_active_completions() &&
-        (!most || TagOf(ref) >= TagOf(*most))) {  // Later ones are younger.
+        (!most || TagsOf(ref) >= TagsOf(*most))) {  // Later ones are younger.
       most = ref;
     }
   }
@@ -445,7 +445,7 @@ bool PassPlanner::PreemptQueued() {
 bool PassPlanner::MustWaitForPages(const SequenceRef& ref) const {
   const ActiveSequence& state = ref.state();
   return state.takes_several_passes && (state.run == nullptr || !state.run->is_under_way()) &&
-         !pages_.MayBegin(ref.entry(), state.pages, TagOf(ref));
+         !pages_.MayBegin(ref.entry(), state.pages, TagsOf(ref));
 }
 
 std::int64_t PassPlanner::SparePages(const SequenceRef& ref) const {

@@ -131,7 +131,9 @@ class PassPlanner {
                       Clock::time_point now);
   void RecordAdded(const SequenceRef& ref, Clock::time_point now);
 
-  double TagOf(const SequenceRef& ref) const { return queue_.TagsOf(ref.job->path)[0]; }
+  AddressTags TagsOf(const SequenceRef& ref) const {
+    return queue_.TagsOf(ref.job->path).of_address();
+  }
   bool MustWaitForPages(const SequenceRef& ref) const;
   /// Pages that must be left when the sequence begins.
   std::int64_t SparePages(const SequenceRef& ref) const;

@@ -45,21 +45,26 @@ void Add(const FlowBacklog& flow, double ahead, Rival& node) {
 
 QueueForecast ForecastOf(const FairPath& path, const FairTags& tags,
                          std::span<const FlowBacklog> backlogs) {
-  const auto [address_tag, connection_tag, flow_tag] = tags;
   QueueForecast forecast;
+  std::map<std::string_view, Rival> networks;
   std::map<std::string_view, Rival> addresses;
   std::map<std::uint64_t, Rival> connections;
   for (const FlowBacklog& flow : backlogs) {
     const ClientId& client = flow.path.client;
-    if (client.address != path.client.address) {
-      Add(flow, flow.tags[0] - address_tag, addresses[client.address]);
+    if (client.network != path.client.network) {
+      Add(flow, flow.tags.network - tags.network, networks[client.network]);
+    } else if (client.address != path.client.address) {
+      Add(flow, flow.tags.address - tags.address, addresses[client.address]);
     } else if (client.connection != path.client.connection) {
-      Add(flow, flow.tags[1] - connection_tag, connections[client.connection]);
+      Add(flow, flow.tags.connection - tags.connection, connections[client.connection]);
     } else if (flow.path != path) {
-      Add(flow, flow.tags[2] - flow_tag, forecast.flows.emplace_back());
+      Add(flow, flow.tags.flow - tags.flow, forecast.flows.emplace_back());
     } else {
       forecast.own_seconds = flow.seconds;
     }
+  }
+  for (const auto& [network, rival] : networks) {
+    forecast.networks.push_back(rival);
   }
   for (const auto& [address, rival] : addresses) {
     forecast.addresses.push_back(rival);
@@ -75,12 +80,13 @@ double SecondsUntilServed(const QueueForecast& queue, double weight, double own)
   service.Add(queue.flows);
   service.Add(queue.connections);
   service.Add(queue.addresses);
+  service.Add(queue.networks);
   return queue.pass_seconds + service.seconds / queue.speed;
 }
 
 double WaitingSeconds(const QueueForecast& queue) {
   return queue.own_seconds + SecondsOf(queue.flows) + SecondsOf(queue.connections) +
-         SecondsOf(queue.addresses);
+         SecondsOf(queue.addresses) + SecondsOf(queue.networks);
 }
 
 PredictedWait PredictWait(const QueueForecast& queue, const JobForecast& job) {

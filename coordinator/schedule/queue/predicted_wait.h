@@ -7,14 +7,14 @@
 
 namespace scorecast::coordinator {
 
-/// An address, a connection or a flow that has work waiting, and takes turns with the one that a
-/// new job belongs to: see FairQueue. Times are predicted seconds of work. Weighted ones are
-/// divided by the weights of their jobs.
+/// A network, an address, a connection or a flow that has work waiting, and takes turns with the
+/// one that a new job belongs to: see FairQueue. Times are predicted seconds of work. Weighted ones
+/// are divided by the weights of their jobs.
 struct Rival {
   double seconds = 0;  ///< Of the work that waits.
   double weighted_seconds = 0;
-  /// By how much it has been served more than the new job's own address, connection or flow, in
-  /// weighted seconds. Negative if it has been served less.
+  /// By how much it has been served more than the new job's own network, address, connection or
+  /// flow, in weighted seconds. Negative if it has been served less.
   double ahead = 0;
 };
 
@@ -23,7 +23,8 @@ struct QueueForecast {
   double own_seconds = 0;          ///< Of the work that waits in the job's own flow.
   std::vector<Rival> flows;        ///< Other flows of the job's connection.
   std::vector<Rival> connections;  ///< Other connections of its address.
-  std::vector<Rival> addresses;    ///< Other addresses.
+  std::vector<Rival> addresses;    ///< Other addresses of its network.
+  std::vector<Rival> networks;     ///< Other networks.
   double pass_seconds = 0;         ///< Until the pass in flight ends.
   /// Predicted seconds of waiting work that are computed in a second. Less than 1 if passes have an
   /// overhead, or if running completions have a share of them.
@@ -50,7 +51,7 @@ struct PredictedWait {
 
 /// Seconds after which the job's flow has got `own` seconds, if nothing more comes. Work is taken
 /// to be divisible, as in a fluid: while a flow gets x weighted seconds, each of the others gets as
-/// many, or all that it has; likewise connections and addresses.
+/// many, or all that it has; likewise connections, addresses and networks.
 double SecondsUntilServed(const QueueForecast& queue, double weight, double own);
 
 /// Seconds of all work that waits, of all clients.

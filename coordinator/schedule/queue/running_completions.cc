@@ -63,18 +63,19 @@ std::vector<SequenceRef> RunningCompletions::InTurn() const {
   }
   TakeTurns(refs, [](const SequenceRef& ref) { return ref.job->path.client; });
   TakeTurns(refs, [](const SequenceRef& ref) { return ref.job->path.client.address; });
+  TakeTurns(refs, [](const SequenceRef& ref) { return ref.job->path.client.network; });
   return refs;
 }
 
 std::optional<SequenceRef> RunningCompletions::ToPreempt(const FairQueue& queue) const {
   std::optional<SequenceRef> most;
-  std::pair<double, double> most_served;
+  FairTags most_served;
   for (const Running& running : running_) {
     if (running.ref.run().is_in_pass()) {
       continue;
     }
-    const FairTags tags = queue.TagsOf(running.ref.job->path);
-    const std::pair served(tags[0], tags[1]);
+    FairTags served = queue.TagsOf(running.ref.job->path);
+    served.flow = 0;
     if (!most || served >= most_served) {  // Later ones are younger.
       most = running.ref;
       most_served = served;

@@ -21,8 +21,8 @@ class RunningCompletions {
   /// A pass is formed. Notes which of them have rows in it. Later passes have larger numbers.
   void NoteSteps(std::uint64_t pass);
 
-  /// All of them. Addresses take turns, and so do the connections of each; of one connection, the
-  /// sequence is first whose last step was the earliest.
+  /// All of them. Networks take turns, and so do the addresses of each, and the connections of each
+  /// of these; of one connection, the sequence is first whose last step was the earliest.
   std::vector<SequenceRef> InTurn() const;
   /// The youngest of the client that was served most, of those not in the pass that is being
   /// formed.

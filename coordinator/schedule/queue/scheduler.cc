@@ -78,6 +78,7 @@ std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, const Jo
     pass_seconds = std::max(model_.Seconds(planner_->pass_work()) - elapsed.count(), 0.0);
   }
   QueueState queue = {.all = waiting.all(),
+                      .of_network = waiting.OfNetwork(client),
                       .of_address = waiting.OfAddress(client),
                       .of_connection = waiting.OfConnection(client),
                       .forecast = planner_->LongestForecast()};

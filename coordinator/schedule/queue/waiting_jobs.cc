@@ -34,14 +34,20 @@ void WaitingJobs::Remove(const JobSize& job) {
 
 void WaitingClients::Add(const ClientId& client, const JobSize& job) {
   all_.Add(job);
+  networks_[client.network].Add(job);
   addresses_[client.address].Add(job);
   connections_[client].Add(job);
 }
 
 void WaitingClients::Remove(const ClientId& client, const JobSize& job) {
   all_.Remove(job);
+  RemoveFrom(networks_, client.network, job);
   RemoveFrom(addresses_, client.address, job);
   RemoveFrom(connections_, client, job);
+}
+
+WaitingJobs WaitingClients::OfNetwork(const ClientId& client) const {
+  return In(networks_, client.network);
 }
 
 WaitingJobs WaitingClients::OfAddress(const ClientId& client) const {

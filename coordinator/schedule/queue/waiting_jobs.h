@@ -17,7 +17,7 @@ struct WaitingJobs {
   void Remove(const JobSize& job);
 };
 
-/// The same, of all clients and of each.
+/// The same, of all clients, of each network, address and connection.
 class WaitingClients {
  public:
   void Add(const ClientId& client, const JobSize& job);
@@ -25,11 +25,13 @@ class WaitingClients {
   void Remove(const ClientId& client, const JobSize& job);
 
   const WaitingJobs& all() const { return all_; }
+  WaitingJobs OfNetwork(const ClientId& client) const;
   WaitingJobs OfAddress(const ClientId& client) const;
   WaitingJobs OfConnection(const ClientId& client) const;
 
  private:
   WaitingJobs all_;
+  std::map<ClientName, WaitingJobs> networks_;
   std::map<ClientName, WaitingJobs> addresses_;
   std::map<ClientId, WaitingJobs> connections_;
 };

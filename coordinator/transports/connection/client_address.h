@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include <boost/asio/ip/address.hpp>
 
 namespace scorecast::coordinator {
@@ -11,5 +13,10 @@ boost::asio::ip::address Unmapped(const boost::asio::ip::address& address);
 /// IPv6, or the first 64 bits of its IPv6 address. One client usually has all addresses that share
 /// these.
 boost::asio::ip::address CountedAddress(const boost::asio::ip::address& address);
+
+/// The network that an address is in, as text: the first 24 bits of an IPv4 address,
+/// "192.0.2.0/24", or the first 56 of an IPv6 address. Who has one address of it can often have
+/// many.
+std::string NetworkOf(const boost::asio::ip::address& address);
 
 }  // namespace scorecast::coordinator

@@ -9,8 +9,8 @@
 namespace scorecast::coordinator {
 
 /// A share of the time of some threads. Shares form a tree: inside the share of all clients are
-/// those of the addresses, and inside each of these are those of its connections. A share without
-/// others inside it is a leaf, and takes turns.
+/// those of networks, inside each of these are those of its addresses, and so on to connections. A
+/// share without others inside it is a leaf, and takes turns.
 ///
 /// Start-time fair queueing (Goyal, Vin and Cheng, 1996), at each level: a share has a virtual
 /// time, which grows by the seconds that its turns took, and of the shares that wait, the one with
@@ -21,8 +21,8 @@ namespace scorecast::coordinator {
 /// Not safe to use from several threads.
 class FairShare {
  public:
-  /// The root.
-  FairShare() = default;
+  /// The root. A turn under way counts as `turn_seconds` until the mean of some is known.
+  explicit FairShare(double turn_seconds = 0) : mean_(turn_seconds) {}
   explicit FairShare(FairShare& parent) : parent_(&parent) { ++parent.inside_; }
   /// Must neither wait nor be under way. Shares inside it are destroyed before.
   ~FairShare();

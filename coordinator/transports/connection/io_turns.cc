@@ -107,12 +107,12 @@ std::shared_ptr<IoTurns::Line> IoTurns::NewLine(FairShare& parent) {
 
 TurnExecutor IoTurns::ForClient(const ClientId& client) {
   const std::lock_guard lock(mutex_);
-  return TurnExecutor(NewLine(clients_.Named(client.address)));
+  return TurnExecutor(NewLine(clients_.Named(client.network).Named(client.address)));
 }
 
 TurnExecutor IoTurns::ForProbe(const ClientId& client) {
   const std::lock_guard lock(mutex_);
-  return TurnExecutor(NewLine(probes_.Named(client.address)));
+  return TurnExecutor(NewLine(probes_.Named(client.network).Named(client.address)));
 }
 
 TurnExecutor IoTurns::ForServer() {

@@ -14,8 +14,9 @@ namespace scorecast::coordinator {
 class TurnExecutor;
 
 /// The order in which the threads of an io_context run the handlers of connections. A turn is one
-/// handler. Client addresses share the threads' time equally, and so do the connections of an
-/// address: see FairShare. The handlers of one connection run one at a time and in order.
+/// handler. The networks of clients share the threads' time equally, and so do the addresses of a
+/// network and the connections of an address: see FairShare. The handlers of one connection run one
+/// at a time and in order.
 ///
 /// The threads run io_context::run. A handler that is to run waits here, and a token in the
 /// io_context stands for a thread that is to take turns, so the sockets are polled between the

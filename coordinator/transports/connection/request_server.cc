@@ -164,7 +164,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
     } else {
       refusal = Refusal(client);
       if (refusal && refused_ == kMaxRefused) {
-        context_.count_refusal({client.to_string(), 0}, *refusal);
+        context_.count_refusal({.address = client.to_string()}, *refusal);
         return;  // The same.
       }
       if (refusal) {
@@ -175,7 +175,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
         ++addresses_[client];
       }
     }
-    const ClientId id{client.to_string(), next_id_++};
+    const ClientId id{client.to_string(), next_id_++, NetworkOf(client)};
     const auto executor = listener.is_for_probes ? turns_.ForProbe(id) : turns_.ForClient(id);
     connection = std::make_shared<Connection>(
         id, std::make_unique<TcpStream>(Moved(std::move(socket), executor)),

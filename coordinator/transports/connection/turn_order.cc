@@ -9,6 +9,9 @@ namespace {
 /// Idle nodes are looked for when there are this many more than after the last look.
 constexpr std::size_t kMostIdle = 64;
 
+/// A network may have this many times as much begun work as one of its addresses.
+constexpr std::size_t kRoomsOfNetwork = 2;
+
 }  // namespace
 
 bool TurnOrder::ByTag::operator()(const Node* a, const Node* b) const {
@@ -21,12 +24,14 @@ TurnOrder::Node& TurnOrder::ChildOf(Node& parent, const ClientId& client) {
     ++nodes_;
     child->second.parent = &parent;
     child->second.client = client;
+    child->second.level = parent.level + 1;
   }
   return child->second;
 }
 
 TurnOrder::Node& TurnOrder::LeafOf(const ClientId& client) {
-  return ChildOf(ChildOf(root_, {client.address, 0}), client);
+  Node& network = ChildOf(root_, {.network = client.network});
+  return ChildOf(ChildOf(network, {.address = client.address, .network = client.network}), client);
 }
 
 template <typename Change>
@@ -61,23 +66,35 @@ void TurnOrder::Wait(const ClientId& client, Work work) {
   }
 }
 
-std::optional<TurnOrder::Choice> TurnOrder::Next(std::size_t room) const {
-  const auto with_begun = root_.with_begun.begin();
-  const auto with_new = std::find_if(root_.with_new.begin(), root_.with_new.end(),
-                                     [&](const Node* address) { return address->begun < room; });
-  const bool has_begun = with_begun != root_.with_begun.end();
-  const bool has_new = with_new != root_.with_new.end();
-  if (!has_begun && !has_new) {
-    return std::nullopt;
+bool TurnOrder::HasRoom(const Node& node, std::size_t room) {
+  return node.level == kAddress   ? node.begun < room
+         : node.level == kNetwork ? node.begun < kRoomsOfNetwork * room
+                                  : true;
+}
+
+const TurnOrder::Node* TurnOrder::FirstWithNew(const Node& parent, std::size_t room) {
+  if (!HasRoom(parent, room)) {
+    return nullptr;
   }
-  const bool takes_new = has_new && (!has_begun || !ByTag()(*with_begun, *with_new));
-  const Node& address = takes_new ? **with_new : **with_begun;
-  const auto first = [](const Order& order) { return order.empty() ? nullptr : *order.begin(); };
-  const Node* begun = first(address.with_begun);
-  const Node* fresh = address.begun < room ? first(address.with_new) : nullptr;
-  const Node& leaf =
-      begun == nullptr || (fresh != nullptr && ByTag()(fresh, begun)) ? *fresh : *begun;
-  return Choice{leaf.client, leaf.waits_begun > 0 ? Work::kBegun : Work::kNew};
+  const auto found =
+      std::find_if(parent.with_new.begin(), parent.with_new.end(), [&](const Node* child) {
+        return child->level == kConnection || FirstWithNew(*child, room) != nullptr;
+      });
+  return found == parent.with_new.end() ? nullptr : *found;
+}
+
+std::optional<TurnOrder::Choice> TurnOrder::Next(std::size_t room) const {
+  const Node* node = &root_;
+  while (node->level != kConnection) {
+    const Node* const begun = node->with_begun.empty() ? nullptr : *node->with_begun.begin();
+    const Node* const fresh = FirstWithNew(*node, room);
+    if (begun == nullptr && fresh == nullptr) {
+      return std::nullopt;  // Only of the root.
+    }
+    const bool takes_new = fresh != nullptr && (begun == nullptr || !ByTag()(begun, fresh));
+    node = takes_new ? fresh : begun;
+  }
+  return Choice{node->client, node->waits_begun > 0 ? Work::kBegun : Work::kNew};
 }
 
 void TurnOrder::BeginTurn(const Choice& choice, double seconds) {
@@ -104,9 +121,19 @@ void TurnOrder::EndTurn(const ClientId& client, double begun_seconds, double sec
       own.tag += seconds - begun_seconds;
     });
   }
-  Node* const address = leaf.parent;
-  ForgetIdle(*address);
+  Node& address = *leaf.parent;
+  Node& network = *address.parent;
+  ForgetIdle(address);
+  ForgetIdle(network);
   ForgetIdle(root_);
+}
+
+std::size_t TurnOrder::SizeOf(const Node& node) {
+  std::size_t size = 1;
+  for (const auto& [client, child] : node.children) {
+    size += SizeOf(child);
+  }
+  return size;
 }
 
 void TurnOrder::ForgetIdle(Node& parent) {
@@ -119,7 +146,7 @@ void TurnOrder::ForgetIdle(Node& parent) {
     if (!child.is_idle() || (!parent.is_idle() && child.tag > parent.served)) {
       return false;
     }
-    nodes_ -= 1 + child.children.size();
+    nodes_ -= SizeOf(child);
     return true;
   });
   parent.kept = parent.children.size();

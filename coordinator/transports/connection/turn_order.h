@@ -11,16 +11,16 @@
 namespace scorecast::coordinator {
 
 /// Whose work gets the next turn: start-time fair queueing by measured time (see FairQueue) over a
-/// tree of addresses and their connections.
+/// tree of networks, their addresses, and the connections of these.
 ///
-/// A node's tag is the time for which it was served. The next turn is that of the address with the
-/// smallest tag, and of its connection with the smallest tag. A node whose work begins to wait
-/// counts as served for at least as long as its sibling that was served last had been, so nobody
-/// saves up time by being idle.
+/// A node's tag is the time for which it was served. The next turn is that of the network with the
+/// smallest tag, and in it that of the address with the smallest tag, and so on. A node whose work
+/// begins to wait counts as served for at least as long as its sibling that was served last had
+/// been, so nobody saves up time by being idle.
 ///
 /// Work that has begun and waits for a further turn goes before its connection's work that has not
 /// begun. The latter may be held back (`room`), so that the work that has begun is bounded, with
-/// room for an address that comes later, however many fill it.
+/// room for a network or an address that comes later, however many fill it.
 ///
 /// Pure: the order depends on the calls alone. Not safe for several threads.
 class TurnOrder {
@@ -38,7 +38,7 @@ class TurnOrder {
   /// A piece of work of the client waits for a turn.
   void Wait(const ClientId& client, Work work);
   /// The next turn; none if nothing waits that may have one. New work counts only if its address
-  /// has less begun work than `room`.
+  /// has less begun work than `room`, and its network less than twice that.
   std::optional<Choice> Next(std::size_t room) const;
   /// The turn that Next returned begins. It counts as one of `seconds` until it ends.
   void BeginTurn(const Choice& choice, double seconds);
@@ -63,7 +63,8 @@ class TurnOrder {
 
   struct Node {
     Node* parent = nullptr;
-    ClientId client;  ///< Of an address, with connection 0.
+    ClientId client;        ///< Only what the node is for: of a network, its name alone.
+    std::size_t level = 0;  ///< 0: the root; then kNetwork, and so on.
     double tag = 0;
     std::uint64_t since = 0;  ///< Place among nodes with the same tag.
     std::size_t waits_new = 0;
@@ -79,6 +80,17 @@ class TurnOrder {
     bool is_idle() const { return waits_new + waits_begun + turns + begun == 0; }
   };
 
+  // Levels of nodes.
+  static constexpr std::size_t kNetwork = 1;
+  static constexpr std::size_t kAddress = 2;
+  static constexpr std::size_t kConnection = 3;
+
+  /// Whether new work inside of the node may begin.
+  static bool HasRoom(const Node& node, std::size_t room);
+
+  /// The first child with new work that may have a turn, or null.
+  static const Node* FirstWithNew(const Node& parent, std::size_t room);
+  static std::size_t SizeOf(const Node& node);
   Node& ChildOf(Node& parent, const ClientId& client);
   Node& LeafOf(const ClientId& client);
   /// Applies a change to a node, and keeps its place in its parent's orders.

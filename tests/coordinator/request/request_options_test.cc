@@ -25,6 +25,13 @@ TEST(DeadlineOf, ADeadlineInAMillionYearsIsBroughtForward) {
   EXPECT_GT(DeadlineOf(options, kArrived), kArrived + std::chrono::hours(24 * 364));
 }
 
+TEST(GrantedPriority, ABetterOneThanOthersNeedsTrust) {
+  EXPECT_EQ(GrantedPriority({.priority = -10}, /*is_trusted=*/false), 0);
+  EXPECT_EQ(GrantedPriority({.priority = 7}, false), 7);
+  EXPECT_EQ(GrantedPriority({.priority = -10}, true), -10);
+  EXPECT_EQ(GrantedPriority({.priority = 7}, true), 7);
+}
+
 TEST(OptionsFault, NamesTheField) {
   EXPECT_FALSE(OptionsFault({}));
   for (const std::int64_t timeout : {std::int64_t{0}, std::numeric_limits<std::int64_t>::min()}) {

@@ -44,7 +44,7 @@ NewJob JobOf(const ClientId& client, double seconds, std::uint64_t digest = 1) {
 /// A queue with work of the client itself.
 QueueState Behind(double seconds) {
   QueueState queue;
-  queue.all = queue.of_address = queue.of_connection = {1, {1, 4}};
+  queue.all = queue.of_network = queue.of_address = queue.of_connection = {1, {1, 4}};
   queue.forecast.own_seconds = seconds;
   return queue;
 }
@@ -125,14 +125,15 @@ TEST(Admission, APromiseIsKeptAlsoIfOthersHaveCome) {
   EXPECT_TRUE(admission.Fault(JobOf(kClient, 3), Behind(19), later)) << "the promise is used up";
 }
 
-/// A queue with this many jobs of the client's connection, of its address, and of all.
+/// A queue with this many jobs of the client's connection, of its address, and of all, which are in
+/// one network.
 QueueState WithJobs(std::size_t of_connection, std::size_t of_address, std::size_t all) {
   const auto jobs = [](std::size_t count) {
     return WaitingJobs{count,
                        {static_cast<std::int64_t>(count), 4 * static_cast<std::int64_t>(count)}};
   };
   QueueState queue;
-  queue.all = jobs(all);
+  queue.all = queue.of_network = jobs(all);
   queue.of_address = jobs(of_address);
   queue.of_connection = jobs(of_connection);
   return queue;
@@ -157,6 +158,17 @@ TEST(Admission, SmallClientsHaveRoomOfTheirOwn) {
   EXPECT_FALSE(is_admitted(WithJobs(6, 6, 1900)));
   EXPECT_TRUE(is_admitted(WithJobs(0, 0, 1999)));
   EXPECT_FALSE(is_admitted(WithJobs(0, 0, 2000)));
+}
+
+TEST(Admission, ANetworkWithFewJobsHasRoomBesideManyAddressesOfAnother) {
+  Admission admission({.max_jobs = 1000, .max_tokens = 1 << 20, .max_wait_seconds = {}});
+  QueueState queue = WithJobs(0, 0, 2000);
+  EXPECT_TRUE(admission.Fault(JobOf(kClient, 1), queue, kNow)) << "an address of the full network";
+  queue.of_network = {};
+  EXPECT_FALSE(admission.Fault(JobOf(kClient, 1), queue, kNow));
+  queue = WithJobs(0, 0, 2500);
+  queue.of_network = {};
+  EXPECT_TRUE(admission.Fault(JobOf(kClient, 1), queue, kNow));
 }
 
 TEST(Admission, AFullQueueTellsWhenEnoughOfItHasBegun) {

@@ -59,6 +59,16 @@ class FairQueueTest : public ::testing::Test {
   std::uint64_t tickets_ = 0;
 };
 
+TEST_F(FairQueueTest, NetworksTakeTurnsHoweverManyAddressesTheyHave) {
+  for (const char* address : {"a", "b", "c", "d"}) {
+    Add({{.address = address, .network = "net"}}, 1);
+  }
+  for (int i = 0; i < 3; ++i) {
+    Add({{.address = "x", .network = "other"}}, 1);
+  }
+  EXPECT_EQ(ServeAddresses(7), "axbxcxd");
+}
+
 TEST_F(FairQueueTest, AddressesTakeTurnsHoweverMuchEachQueues) {
   for (int i = 0; i < 10; ++i) {
     Add(Path("a"), 1);
@@ -354,7 +364,7 @@ TEST_F(FairQueueTest, TimePassesWhileAllTurnsAreOver) {
     queue_.Charge(Path("a"), 1);
   }
   // A newcomer is not ahead of "a" by all that these took.
-  const double ahead = queue_.TagsOf(Path("a"))[0] - queue_.TagsOf(Path("newcomer"))[0];
+  const double ahead = queue_.TagsOf(Path("a")).address - queue_.TagsOf(Path("newcomer")).address;
   EXPECT_LE(ahead, kCredit + 3);
 }
 
@@ -413,7 +423,7 @@ TEST_F(FairQueueTest, WorkOutOfTurnIsChargedToo) {
   EXPECT_EQ(ServeAddresses(5), "bbbbb");
   queue_.Charge(Path("b"), -5);
   EXPECT_THAT(ServeAddresses(5), ::testing::AnyOf("bbbbb", "abbbb"));
-  EXPECT_GT(queue_.TagsOf(Path("a"))[0], queue_.TagsOf(Path("new"))[0]);
+  EXPECT_GT(queue_.TagsOf(Path("a")).address, queue_.TagsOf(Path("new")).address);
 }
 
 TEST(ClientName, CopiesShareTheTextAndCompareByIt) {

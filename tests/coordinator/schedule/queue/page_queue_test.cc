@@ -39,32 +39,32 @@ TEST_F(PageQueueTest, LongSequencesLeaveTheReserveFree) {
 }
 
 TEST_F(PageQueueTest, WhoWaitsHoldsUpOnlyLaterOnesOfItsKind) {
-  queue_.Wait(Entry(5), NeedOf(50), /*tag=*/2);
+  queue_.Wait(Entry(5), NeedOf(50), {0, 2});
   EXPECT_TRUE(queue_.has_waiting());
-  EXPECT_TRUE(queue_.MayBegin(Entry(5), NeedOf(50), 3)) << "itself";
-  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(50), 1.5)) << "an address that was served less";
-  EXPECT_TRUE(queue_.MayBegin(Entry(4), NeedOf(50), 2)) << "before it";
-  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(50), 2));
-  EXPECT_FALSE(queue_.MayBegin(Entry(4), NeedOf(50), 2.5));
-  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(3), 9)) << "another kind";
+  EXPECT_TRUE(queue_.MayBegin(Entry(5), NeedOf(50), {0, 3})) << "itself";
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(50), {0, 1.5})) << "an address that was served less";
+  EXPECT_TRUE(queue_.MayBegin(Entry(4), NeedOf(50), {0, 2})) << "before it";
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(50), {0, 2}));
+  EXPECT_FALSE(queue_.MayBegin(Entry(4), NeedOf(50), {0, 2.5}));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(3), {0, 9})) << "another kind";
   // It keeps its place, whatever its address is served in the meantime.
-  queue_.Wait(Entry(5), NeedOf(50), /*tag=*/7);
-  EXPECT_FALSE(queue_.MayBegin(Entry(4), NeedOf(50), 2.5));
+  queue_.Wait(Entry(5), NeedOf(50), {0, 7});
+  EXPECT_FALSE(queue_.MayBegin(Entry(4), NeedOf(50), {0, 2.5}));
   queue_.Begin(Entry(5), NeedOf(50));
   EXPECT_FALSE(queue_.has_waiting());
-  EXPECT_TRUE(queue_.MayBegin(Entry(4), NeedOf(50), 2.5));
+  EXPECT_TRUE(queue_.MayBegin(Entry(4), NeedOf(50), {0, 2.5}));
 }
 
 TEST_F(PageQueueTest, WhoWaitsMayNeedSomethingElse) {
-  queue_.Wait(Entry(5), NeedOf(99), /*tag=*/2);
-  EXPECT_FALSE(queue_.MayBegin(Entry(5), NeedOf(3), 2)) << "beside 99 pages there is only one";
+  queue_.Wait(Entry(5), NeedOf(99), {0, 2});
+  EXPECT_FALSE(queue_.MayBegin(Entry(5), NeedOf(3), {0, 2})) << "beside 99 pages there is only one";
   queue_.SetNeed(Entry(5), NeedOf(3));
-  EXPECT_TRUE(queue_.MayBegin(Entry(5), NeedOf(3), 2));
-  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(50), 9)) << "no long one waits";
-  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(3), 2)) << "it keeps its place";
+  EXPECT_TRUE(queue_.MayBegin(Entry(5), NeedOf(3), {0, 2}));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(50), {0, 9})) << "no long one waits";
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(3), {0, 2})) << "it keeps its place";
   queue_.SetNeed(Entry(5), NeedOf(50));
-  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(50), 2));
-  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(3), 2));
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(50), {0, 2}));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(3), {0, 2}));
   queue_.SetNeed(Entry(5), {});
   EXPECT_FALSE(queue_.has_waiting());
   queue_.SetNeed(Entry(7), NeedOf(3));
@@ -75,11 +75,12 @@ TEST_F(PageQueueTest, ShortOnesHaveOnlyTheReserveWhileALongOneWaits) {
   for (const std::uint64_t ticket : {1, 2, 3}) {
     queue_.Begin(Entry(ticket), NeedOf(5));
   }
-  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), 0));
-  queue_.Wait(Entry(9), NeedOf(85), 0);
-  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(5), 0)) << "5 of the reserve are for the long one";
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 0}));
+  queue_.Wait(Entry(9), NeedOf(85), {0, 0});
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 0}))
+      << "5 of the reserve are for the long one";
   queue_.End(Entry(2));
-  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), 0));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 0}));
   queue_.End(Entry(9));
   EXPECT_FALSE(queue_.has_waiting()) << "it was dropped";
 }
@@ -87,7 +88,7 @@ TEST_F(PageQueueTest, ShortOnesHaveOnlyTheReserveWhileALongOneWaits) {
 TEST_F(PageQueueTest, CompletionsGrowIntoTheReserveUnlessAShortOneWaits) {
   EXPECT_EQ(queue_.SpareToGrow(), 0);
   queue_.Begin(Entry(1), NeedOf(5));
-  queue_.Wait(Entry(2), NeedOf(5), 0);
+  queue_.Wait(Entry(2), NeedOf(5), {0, 0});
   EXPECT_EQ(queue_.SpareToGrow(), 15);
   queue_.End(Entry(2));
   EXPECT_EQ(queue_.SpareToGrow(), 0);

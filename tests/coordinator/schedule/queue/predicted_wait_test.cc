@@ -81,16 +81,18 @@ TEST(ForecastOf, FlowsAreThoseOfRivalsAtTheirLevel) {
                        double seconds, const FairTags& tags) {
     return FlowBacklog{{client, priority, size_class}, WeightOf(priority), seconds, tags};
   };
-  const FairPath path = {{"a", 1}, 0, 0};
-  const QueueForecast queue = ForecastOf(path, {10, 20, 30},
+  const FairPath path = {{"a", 1, "n"}, 0, 0};
+  const QueueForecast queue = ForecastOf(path, {5, 10, 20, 30},
                                          std::vector<FlowBacklog>{
-                                             flow({"a", 1}, 0, 0, 7, {10, 20, 30}),
-                                             flow({"a", 1}, 0, 2, 6, {10, 20, 31}),
-                                             flow({"a", 1}, -1, 0, 5, {10, 20, 32}),
-                                             flow({"a", 2}, 0, 0, 4, {10, 24, 40}),
-                                             flow({"a", 2}, -1, 0, 2.5, {10, 24, 50}),
-                                             flow({"b", 1}, 0, 0, 3, {9, 1, 2}),
-                                             flow({"b", 3}, 0, 0, 2, {9, 1, 2}),
+                                             flow({"a", 1, "n"}, 0, 0, 7, {5, 10, 20, 30}),
+                                             flow({"a", 1, "n"}, 0, 2, 6, {5, 10, 20, 31}),
+                                             flow({"a", 1, "n"}, -1, 0, 5, {5, 10, 20, 32}),
+                                             flow({"a", 2, "n"}, 0, 0, 4, {5, 10, 24, 40}),
+                                             flow({"a", 2, "n"}, -1, 0, 2.5, {5, 10, 24, 50}),
+                                             flow({"b", 1, "n"}, 0, 0, 3, {5, 9, 1, 2}),
+                                             flow({"b", 3, "n"}, 0, 0, 2, {5, 9, 1, 2}),
+                                             flow({"c", 1, "m"}, 0, 0, 1, {7, 1, 2, 3}),
+                                             flow({"d", 1, "m"}, 0, 0, 1, {7, 4, 2, 3}),
                                          });
   EXPECT_EQ(queue.own_seconds, 7);
   ASSERT_EQ(queue.flows.size(), 2U);
@@ -105,6 +107,9 @@ TEST(ForecastOf, FlowsAreThoseOfRivalsAtTheirLevel) {
   ASSERT_EQ(queue.addresses.size(), 1U);
   EXPECT_EQ(queue.addresses[0].seconds, 5);
   EXPECT_EQ(queue.addresses[0].ahead, -1);
+  ASSERT_EQ(queue.networks.size(), 1U);
+  EXPECT_EQ(queue.networks[0].seconds, 2);
+  EXPECT_EQ(queue.networks[0].ahead, 2);
 }
 
 TEST(SecondsUntilServed, RivalsGetNoMoreThanWhatWaits) {

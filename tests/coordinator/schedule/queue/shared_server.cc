@@ -128,6 +128,7 @@ QueueState SharedServer::StateFor(const ClientId& client, std::int64_t tokens) c
       state.forecast.addresses.push_back(of_address);
     }
   }
+  state.of_network = state.all;  // All are in one network.
   return state;
 }
 

@@ -19,6 +19,17 @@ TEST(CountedAddress, IsAnIpv4AddressOrTheFirstHalfOfAnIpv6Address) {
   EXPECT_EQ(Counted("2001:db8:1:3::9"), "2001:db8:1:3::");
 }
 
+TEST(Network, HasTheFirst24BitsOfAnIpv4AddressOr56OfAnIpv6Address) {
+  const auto network = [](const char* address) {
+    return NetworkOf(boost::asio::ip::make_address(address));
+  };
+  EXPECT_EQ(network("192.0.2.7"), "192.0.2.0/24");
+  EXPECT_EQ(network("::ffff:192.0.2.9"), "192.0.2.0/24");
+  EXPECT_EQ(network("192.0.3.7"), "192.0.3.0/24");
+  EXPECT_EQ(network("2001:db8:1:2ff::1"), "2001:db8:1:200::/56");
+  EXPECT_EQ(network("2001:db8:1:3ff::1"), "2001:db8:1:300::/56");
+}
+
 TEST(UnmappedAddress, IsTheIpv4AddressInAnIpv6Address) {
   const auto unmapped = [](const char* address) {
     return Unmapped(boost::asio::ip::make_address(address)).to_string();

@@ -91,7 +91,24 @@ TEST(FairPool, TheConnectionsOfAnAddressTakeTurnsAtItsTurns) {
   gate.End();
   pool.Join();
   EXPECT_THAT(order.names(),
-              ElementsAre("2.4a", "1.1a", "2.4b", "1.2a", "1.3a", "1.1b", "1.2b", "1.1c"));
+              ElementsAre("2.4a", "1.2a", "2.4b", "1.3a", "1.1a", "1.2b", "1.1b", "1.1c"))
+      << "the first turn of connection 1.1 was the gate's";
+}
+
+TEST(FairPool, NetworksTakeTurnsAndAtTheirTurnsTheirAddresses) {
+  Order order;
+  Gate gate;
+  FairPool pool(1);
+  pool.Post({"gate", 0, "gate"}, gate.Work());
+  gate.WaitUntilBegun();
+  for (const char* address : {"a", "b", "c"}) {
+    pool.Post({address, 0, "net"}, order.Adding(address));
+  }
+  pool.Post({"d", 1, "other"}, order.Adding("d1"));
+  pool.Post({"d", 1, "other"}, order.Adding("d2"));
+  gate.End();
+  pool.Join();
+  EXPECT_THAT(order.names(), ElementsAre("a", "d1", "b", "d2", "c"));
 }
 
 TEST(FairPool, AThreadGoesToTheAddressThatOccupiesTheFewest) {

@@ -87,6 +87,19 @@ TEST_F(Turns, OfAnotherAddressDoNotWaitForManyConnections) {
   EXPECT_LE(std::ranges::find(names_, "one") - names_.begin(), 2);
 }
 
+TEST_F(Turns, OfAnotherNetworkDoNotWaitForManyAddresses) {
+  std::vector<asio::any_io_executor> many;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    many.push_back(turns_.ForClient({std::to_string(i), i, "many"}));
+    asio::post(many.back(), Adding("many"));
+  }
+  const asio::any_io_executor one = turns_.ForClient({"one", 100, "other"});
+  asio::post(one, Adding("one"));
+  io_.run();
+  const auto place = std::find(names_.begin(), names_.end(), "one") - names_.begin();
+  EXPECT_LE(place, 1);
+}
+
 TEST_F(Turns, OfTheServerDoNotWaitForTheClients) {
   std::vector<asio::any_io_executor> many;
   for (int i = 0; i < 100; ++i) {

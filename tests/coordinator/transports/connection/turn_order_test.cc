@@ -145,6 +145,29 @@ TEST(TurnOrder, NewWorkIsHeldBackFromAddressesWithTooMuchThatHasBegun) {
   EXPECT_EQ(turns.order().waiting(), 5u);
 }
 
+TEST(TurnOrder, NetworksTakeTurnsHoweverManyAddressesTheyHave) {
+  Turns turns;
+  for (const char* address : {"a", "b", "c"}) {
+    turns.Add({.address = address, .network = "net"});
+  }
+  turns.Add({.address = "d", .connection = 1, .network = "other"});
+  turns.Add({.address = "d", .connection = 2, .network = "other"});
+  EXPECT_THAT(turns.GiveAll(1), ElementsAre("a.0", "d.1", "b.0", "d.2", "c.0"));
+}
+
+TEST(TurnOrder, NewWorkIsHeldBackFromNetworksWithTooMuchThatHasBegun) {
+  Turns turns;
+  for (int i = 0; i < 6; ++i) {
+    turns.Add({.address = std::to_string(i), .network = "net"});
+  }
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(turns.Give(1, false, /*room=*/2), std::to_string(i) + ".0");
+  }
+  EXPECT_EQ(turns.Give(1, false, 2), "0.0") << "4 and 5 may not begin";
+  turns.Add({.address = "a", .network = "other"});
+  EXPECT_EQ(turns.Give(1, false, 2), "a.0");
+}
+
 TEST(TurnOrder, ATurnUnderWayCountsAtOnce) {
   TurnOrder order;
   for (int i = 0; i < 2; ++i) {
