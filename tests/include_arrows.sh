@@ -10,7 +10,7 @@ set -u
 # its first file.
 set_allowed() {
   contracts='proto/base proto/model proto/plan'
-  messages='proto/scorecast.pb.h proto/http_responses.pb.h proto/request_description.pb.h proto/response_description.pb.h'
+  messages='proto/scorecast.pb.h proto/http_responses.pb.h proto/json_description.pb.h'
   jobs='coordinator/schedule/clock.h coordinator/schedule/client_id.h coordinator/schedule/job.h'
   case $1 in
     proto/base/*) allowed='proto/base' ;;
@@ -237,8 +237,7 @@ self_check() {
 1 coordinator/request/a.cc #include "proto/scorecast.pb.h"
 0 coordinator/json/a.cc #include "coordinator/request/b.h"
 1 coordinator/json/a.cc #include "coordinator/endpoints/b.h"
-0 coordinator/json/a.cc #include "proto/request_description.pb.h"
-0 coordinator/json/a.cc #include "proto/response_description.pb.h"
+0 coordinator/json/a.cc #include "proto/json_description.pb.h"
 1 coordinator/json/a.cc #include "proto/wire/b.h"
 0 coordinator/endpoints/deep/er/a.cc #include "coordinator/generate/b.h"
 0 coordinator/endpoints/deep/a.cc #include "coordinator/endpoints/b.h"

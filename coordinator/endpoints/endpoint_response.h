@@ -27,7 +27,7 @@ struct ResponseFigures {
 /// What an endpoint returns for one request, or a delta of it: a message.
 class EndpointResponse {
  public:
-  /// `description` describes its form in JSON: see proto/response_description.proto. If it is null,
+  /// `description` describes its form in JSON: see proto/json_description.proto. If it is null,
   /// the message's own type does.
   explicit EndpointResponse(std::unique_ptr<google::protobuf::Message> message,
                             const google::protobuf::Descriptor* description = nullptr);

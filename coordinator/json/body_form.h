@@ -2,52 +2,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "coordinator/json/json_shape.h"
+
 namespace google::protobuf {
 class Descriptor;
 class FieldDescriptor;
+class Message;
 }  // namespace google::protobuf
 
 namespace scorecast::coordinator {
-
-/// The JSON that a field may have. It follows from the type of the message's field and from the
-/// field's `form` in proto/request_description.proto.
-struct JsonShape {
-  enum class Kind {
-    kString,
-    kTokenId,
-    kInteger,
-    kUnsigned,  ///< An integer from 0 to 2^64 - 1.
-    kNumber,
-    kBool,
-    kAny,
-    kPairs,   ///< An object: a list of messages with a key and a value.
-    kIds,     ///< A message with a list of token ids.
-    kLabels,  ///< A message with a list of token ids, or with a list of such lists.
-    kUnion,   ///< A message with one value of several types.
-  };
-  Kind kind = Kind::kString;
-  bool is_list = false;
-  bool takes_one = false;      ///< Of a list: a string counts as a list of one.
-  bool takes_objects = false;  ///< Of strings: each may also be {"text": string}.
-  bool takes_strings = false;  ///< Of a boolean: also as "true" or "False".
-  /// kIds: the list. kLabels: both values. kUnion: the values. kPairs: the key and the value.
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  std::vector<JsonShape> shapes;  ///< kUnion and kPairs: those of `fields`.
-
-  /// What a value is, such as "a list of token ids".
-  std::string Description() const;
-  /// What several values are, such as "lists of token ids".
-  std::string Plural() const;
-};
-
-/// The shape of a message's field, as it is described.
-JsonShape ShapeOf(const google::protobuf::FieldDescriptor& field);
 
 /// A name that a body may have.
 struct FormField {
@@ -58,6 +28,8 @@ struct FormField {
   bool is_required = false;
   /// What an absent field means, as JSON. Empty if no value means the same as absence.
   std::string default_json;
+  /// A message with the default alone. Null if absence need not be told from the default.
+  std::shared_ptr<const google::protobuf::Message> default_value;
   std::optional<double> minimum;  ///< Of a number, or of each number of a list.
   std::optional<double> maximum;
   std::optional<std::int64_t> saturates_at;
@@ -77,7 +49,7 @@ struct RefusedField {
 };
 
 /// One form of a request's body: how it becomes a message. A field that is in neither list is
-/// ignored. Made of the options of proto/request_description.proto, whose faults are broken
+/// ignored. Made of the options of proto/json_description.proto, whose faults are broken
 /// invariants.
 class BodyForm {
  public:

@@ -9,7 +9,7 @@
 
 #include "coordinator/json/json_writer.h"
 #include "proto/base/check.h"
-#include "proto/response_description.pb.h"
+#include "proto/json_description.pb.h"
 
 namespace scorecast::coordinator {
 namespace {

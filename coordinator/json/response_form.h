@@ -12,7 +12,7 @@ class FieldDescriptor;
 
 namespace scorecast::coordinator {
 
-/// How a message becomes JSON: the options of proto/response_description.proto, ready for use.
+/// How a message becomes JSON: the options of proto/json_description.proto, ready for use.
 struct ResponseForm {
   struct Member;
   enum class Shape { kObject, kList, kOnlyMember };

@@ -13,10 +13,9 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
+#include "tests/mpi/random_sequence.h"
 #include "tests/reference/golden_directories.h"
-#include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
-#include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {
 namespace engine_pages_test {
@@ -25,59 +24,7 @@ using proto::PackedSequence;
 using proto::RowLogits;
 using proto::SegmentKind;
 using proto::TokenId;
-using reference::PositionStrategy;
 using shard::Precision;
-
-std::filesystem::path Family(std::string_view name) {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
-}
-
-constexpr std::int64_t kVocabSize = 320;
-
-std::int32_t RandomLength(std::mt19937& random, std::int32_t low, std::int32_t high) {
-  // A third of the lengths is exactly a page, or a page and one row.
-  const std::int32_t length = std::uniform_int_distribution<std::int32_t>(low, high)(random);
-  const auto kind = random() % 6;
-  return kind < 2 && high > 65 ? 64 + static_cast<std::int32_t>(kind) : length;
-}
-
-/// Reads the last row and a random one of every segment.
-void ReadEverySegment(std::mt19937& random, PackedSequence& sequence) {
-  sequence.label_lists = {{0, 5, static_cast<TokenId>(kVocabSize) - 1, 17}};
-  std::int32_t rows = 0;
-  for (const proto::Segment& segment : sequence.segments) {
-    rows += segment.length;
-    for (const std::int32_t back :
-         {0, static_cast<std::int32_t>(random() % static_cast<unsigned>(segment.length))}) {
-      sequence.reads.push_back({rows - 1 - back, 0, true, 3});
-      if (random() % 2 == 0) {
-        sequence.reads.back().draw = {random(), static_cast<std::uint32_t>(rows)};
-      }
-    }
-  }
-}
-
-/// A prefix, groups of chunks, and suffixes of random lengths. Some have several pages.
-PackedSequence RandomSequence(std::mt19937& random, bool has_weighting) {
-  const auto tokens = [&](std::int32_t low, std::int32_t high) {
-    return reference::RandomTokens(
-        random(), static_cast<std::size_t>(RandomLength(random, low, high)), kVocabSize);
-  };
-  std::vector<std::vector<std::vector<TokenId>>> groups(random() % 4);
-  for (auto& group : groups) {
-    group.resize(1 + random() % 3);
-    std::ranges::generate(group, [&] { return tokens(0, 80); });
-  }
-  std::vector<std::vector<TokenId>> suffixes(1 + random() % 3);
-  std::ranges::generate(suffixes, [&] { return tokens(1, 70); });
-  PackedSequence sequence =
-      Pack(reference::LayOutGroups(
-               random() % 5 == 0 ? std::vector<TokenId>{} : tokens(1, 150), groups, suffixes,
-               random() % 2 == 0 ? PositionStrategy::kShared : PositionStrategy::kOffset),
-           has_weighting ? proto::BlockWeighting{0.7F, 1.4F} : proto::BlockWeighting{});
-  ReadEverySegment(random, sequence);
-  return sequence;
-}
 
 /// Index of the sequence's first segment of `kind` or of a later kind.
 std::size_t FirstOf(const PackedSequence& sequence, SegmentKind kind) {
@@ -115,47 +62,6 @@ void ExpectSameBits(const std::vector<RowLogits>& a, const std::vector<RowLogits
     EXPECT_TRUE(SameBits(a[i], b[i])) << "read " << i;
   }
 }
-
-std::vector<RowLogits> RunWhole(Engine& engine, const PackedSequence& sequence) {
-  PlanMaker maker;
-  maker.AddWhole(sequence);
-  return engine.Run(maker.Take());
-}
-
-class Layouts : public ::testing::TestWithParam<std::string_view> {};
-
-TEST_P(Layouts, AgreeWithTheOracle) {
-  Engine engine(Family(GetParam()), {.max_rows = 1024});
-  const reference::ReferenceModel oracle(Family(GetParam()));
-  std::mt19937 random(5);
-  for (int round = 0; round < 8; ++round) {
-    const PackedSequence sequence = RandomSequence(random, round % 2 == 0);
-    const std::vector<RowLogits> found = RunWhole(engine, sequence);
-    if (!engine.is_root()) {
-      continue;
-    }
-    std::vector<std::int32_t> rows;
-    for (const proto::RowRead& read : sequence.reads) {
-      rows.push_back(read.row);
-    }
-    const auto expected =
-        oracle.Logits(sequence.tokens, sequence.segments, rows, sequence.block_weighting);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::vector<double> log_probs = reference::LogSoftmax(expected[i]);
-      const std::vector<double> labels = LabelLogProbs(found[i]);
-      for (std::size_t l = 0; l < labels.size(); ++l) {
-        EXPECT_NEAR(labels[l], log_probs[static_cast<std::size_t>(sequence.label_lists[0][l])],
-                    1e-4)
-            << "round " << round << ", read " << i;
-      }
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Layouts, ::testing::ValuesIn(reference::kEachFamily),
-                         [](const auto& test) {
-                           return PrecisionAndFamily(Precision::kFloat32, test.param);
-                         });
 
 /// Every family in every precision. Windows are shorter than most sequences, so many rows see no
 /// key of some pages.

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <unordered_set>
 #include <utility>
 
-#include "coordinator/schedule/pages/cache_peek.h"
-#include "coordinator/schedule/pages/capacity.h"
-#include "coordinator/schedule/pages/kept_segments.h"
 #include "coordinator/schedule/pass/pass_builder.h"
-#include "coordinator/schedule/pass/sequence_work.h"
 #include "coordinator/schedule/queue/part_turns.h"
 #include "proto/base/check.h"
 
@@ -23,9 +18,6 @@ namespace {
 /// While other rows wait, running completions first get 1/kCompletionsShare of a pass.
 constexpr std::int64_t kCompletionsShare = 2;
 
-/// A bound lets a pass have this many rows, however long they take.
-constexpr std::int32_t kLeastBoundedRows = 32;
-
 /// Upper bound on the time that a client may save up: in bounded passes, and in seconds if passes
 /// have no bound.
 constexpr double kCreditPasses = 4;
@@ -35,50 +27,16 @@ constexpr double kUnboundedCredit = 0.8;
 /// it.
 constexpr int kMaxFailedLookups = 32;
 
-/// How many times 4 fits into the number of bounded passes that a job takes.
-std::int32_t SizeClassOf(double passes) {
-  std::int32_t size_class = 0;
-  for (double most = 1; passes > most && std::isfinite(passes); most *= 4) {
-    ++size_class;
-  }
-  return size_class;
-}
-
 }  // namespace
 
 PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pages)
     : limits_(limits),
       cache_(limits.kept_kv_rows / proto::kKvPageRows, cached_pages),
-      pages_(limits.kept_kv_rows / proto::kKvPageRows, limits.max_rows) {}
-
-double PassPlanner::LongestSeconds() const {
-  const std::int64_t rows = limits_.max_rows;
-  return std::min(budget_.seconds, budget_.rates.Seconds({.rows = rows,
-                                                          .keys = KeyCount::Keys(0, 0, rows),
-                                                          .reads = limits_.max_reads}));
-}
+      pages_(limits.kept_kv_rows / proto::kKvPageRows, limits.max_rows),
+      measure_(limits, budget_, cache_, expected_, pages_) {}
 
 double PassPlanner::Credit() const {
   return std::isfinite(budget_.seconds) ? kCreditPasses * budget_.seconds : kUnboundedCredit;
-}
-
-JobWork PassPlanner::Measure(const JobPointer& job) const {
-  JobWork work;
-  std::unordered_set<std::uint64_t> of_job;  // Pages of its sequences so far.
-  for (std::size_t i = 0; i < job->sequences.size(); ++i) {
-    const SequenceRef ref = {job, i};
-    const PassWork left = WorkLeft(ref, [&](std::uint64_t page) {
-      return of_job.contains(page) || expected_.IsOfAnother(ref.entry(), page);
-    });
-    Size(ref, left);
-    work.sequences.push_back(left);
-    work.all += left;
-    if (job->sequences.size() > 1) {
-      of_job.insert(ref.state().page_digests.begin(), ref.state().page_digests.end());
-    }
-  }
-  job->path.size_class = SizeClassOf(budget_.rates.Seconds(work.all) / LongestSeconds());
-  return work;
 }
 
 void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
@@ -101,7 +59,7 @@ void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
 JobForecast PassPlanner::ForecastFor(const FairPath& path, const JobWork& work) const {
   const double seconds = budget_.rates.Seconds(work.all);
   return {.seconds = seconds,
-          .first_seconds = std::min(seconds, LongestSeconds()),
+          .first_seconds = std::min(seconds, measure_.LongestSeconds()),
           .weight = WeightOf(path.priority)};
 }
 
@@ -116,7 +74,7 @@ QueueForecast PassPlanner::LongestForecast() const {
 }
 
 double PassPlanner::Speed() const {
-  const double longest = LongestSeconds();
+  const double longest = measure_.LongestSeconds();
   if (longest <= 0) {
     return 1;
   }
@@ -126,43 +84,6 @@ double PassPlanner::Speed() const {
                longest / static_cast<double>(kCompletionsShare));
   const double of_others = longest - of_completions;
   return of_others / std::max(longest + budget_.rates.overhead, of_others);
-}
-
-PassWork PassPlanner::WorkLeft(const SequenceRef& ref, const IsExpected& is_expected) const {
-  const ActiveSequence& state = ref.state();
-  const proto::PackedSequence& sequence = state.sequence;
-  if (!cache_.is_enabled() || (sequence.reads.empty() && ref.job->generations.empty())) {
-    return state.work;
-  }
-  return WorkOf(sequence, CachedRows({sequence, ref.job->cache_salt, state.page_digests}, cache_,
-                                     is_expected));
-}
-
-void PassPlanner::Size(const SequenceRef& ref, const PassWork& left) const {
-  ActiveSequence& state = ref.state();
-  const proto::PackedSequence& sequence = state.sequence;
-  const std::vector<Generation> generations = ref.job->GenerationsOf(ref.sequence);
-  const auto decide = [&](std::int32_t max_rows) {
-    proto::PlanLimits limits = limits_;
-    limits.max_rows = max_rows;
-    state.max_rows = max_rows;
-    state.takes_several_passes = TakesSeveralPasses(sequence, limits, generations);
-    state.pages =
-        state.takes_several_passes
-            ? pages_.NeedOf(KeptPages(sequence, limits, generations), !generations.empty())
-            : PageQueue::Need();
-  };
-  decide(limits_.max_rows);
-  if (!budget_.HasTimeFor(left)) {
-    // As many rows as take the budget on average.
-    const double part = budget_.seconds / budget_.rates.Seconds(state.work);
-    const auto rows = static_cast<std::int32_t>(
-        std::clamp<double>(part * static_cast<double>(state.work.rows), 0, limits_.max_rows));
-    decide(std::min(std::max(rows, kLeastBoundedRows), limits_.max_rows));
-    if (state.pages.pages > limits_.kept_kv_rows / proto::kKvPageRows) {
-      decide(limits_.max_rows);  // There are not enough pages for parts so small.
-    }
-  }
 }
 
 void PassPlanner::Enqueue(const SequenceRef& ref, const PassWork& left) {
@@ -182,9 +103,9 @@ void PassPlanner::CountLeftOverWork() {
     const SequenceRef& ref = waiting->second;
     const ActiveSequence& state = ref.state();
     if (expected_.TakeLeftOver(ref.entry(), state.page_digests) && state.run == nullptr) {
-      queue_.SetLeft(ref.job->path, ref.entry(), WorkLeft(ref, [&](std::uint64_t page) {
-                       return expected_.IsOfAnother(ref.entry(), page);
-                     }));
+      queue_.SetLeft(ref.job->path, ref.entry(), measure_.WorkLeft(ref, [&](std::uint64_t page) {
+        return expected_.IsOfAnother(ref.entry(), page);
+      }));
     }
   }
 }
@@ -326,7 +247,7 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
   const bool may_be_cut = state.max_rows < limits_.max_rows || !budget_.HasTimeFor(state.work);
   if (state.run == nullptr && may_be_cut) {
     // The cache and the bound may have changed. What is expected may not have come.
-    Size(ref, WorkLeft(ref, [](std::uint64_t) { return false; }));
+    measure_.Size(ref, measure_.WorkLeft(ref, [](std::uint64_t) { return false; }));
     pages_.SetNeed(ref.entry(), state.pages);
     if (MustWaitForPages(ref)) {
       return Outcome::kNoPages;

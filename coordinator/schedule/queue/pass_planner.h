@@ -16,6 +16,7 @@
 #include "coordinator/schedule/queue/active_job.h"
 #include "coordinator/schedule/queue/expected_pages.h"
 #include "coordinator/schedule/queue/fair_queue.h"
+#include "coordinator/schedule/queue/job_measure.h"
 #include "coordinator/schedule/queue/page_queue.h"
 #include "coordinator/schedule/queue/predicted_wait.h"
 #include "coordinator/schedule/queue/running_completions.h"
@@ -28,12 +29,6 @@ namespace scorecast::coordinator {
 
 class PartTurns;
 class PassBuilder;
-
-/// What a job has left to compute, without what the cache has or will have.
-struct JobWork {
-  std::vector<PassWork> sequences;
-  PassWork all;
-};
 
 /// Decides what goes into each pass: holds the queues of jobs and the page cache, forms one pass at
 /// a time, and hands what it returns to the jobs. The order is described at Scheduler.
@@ -50,9 +45,8 @@ class PassPlanner {
   /// Bounds the passes that are formed from now on.
   void SetBudget(const PassBudget& budget) { budget_ = budget; }
 
-  /// Decides in which flow a job belongs and whether its sequences are to be cut. Returns what it
-  /// has left to compute. Work that it shares with sequences that wait is theirs.
-  JobWork Measure(const JobPointer& job) const;
+  /// See JobMeasure::Measure.
+  JobWork Measure(const JobPointer& job) const { return measure_.Measure(job); }
   /// Queues a job, which has sequences and the largest ticket so far. `work` is that of Measure.
   void Add(const JobPointer& job, const JobWork& work);
 
@@ -97,20 +91,12 @@ class PassPlanner {
  private:
   using Outcome = SequenceRun::Outcome;
 
-  /// Predicted seconds of the longest pass: the unit of size classes.
-  double LongestSeconds() const;
   /// Upper bound on the time that a client may save up.
   double Credit() const;
   /// See QueueForecast::speed.
   double Speed() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
-  using IsExpected = std::function<bool(std::uint64_t)>;
-
-  /// What a sequence that has not begun has left to compute. For `is_expected` see CachedRows.
-  PassWork WorkLeft(const SequenceRef& ref, const IsExpected& is_expected) const;
-  /// Decides whether a sequence that has not begun is to be cut, if this is left of it.
-  void Size(const SequenceRef& ref, const PassWork& left) const;
   void Enqueue(const SequenceRef& ref, const PassWork& left);
   void Dequeue(const SequenceRef& ref);
   /// Counts work that dropped sequences shared with others as work of those.
@@ -154,6 +140,7 @@ class PassPlanner {
   std::map<FairQueue::Entry, SequenceRef> waiting_;  ///< What is in the queue.
   RunningCompletions running_;
   PageQueue pages_;
+  JobMeasure measure_;
   WaitingClients waiting_clients_;
   std::map<JobTicket, Clock::time_point> waiting_since_;  ///< When these jobs were submitted.
   std::vector<SequenceRef> in_pass_;  ///< Sequences in the pass in flight, in order of their reads.

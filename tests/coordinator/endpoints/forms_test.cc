@@ -1,11 +1,8 @@
-// The forms of all endpoints, against the endpoints themselves and against
-// docs/requests.md.
+// The forms of all endpoints, against the endpoints themselves. field_tables_test.cc compares them
+// with docs/requests.md.
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -185,104 +182,6 @@ TEST(Forms, BoundsAreThoseThatAreChecked) {
           EXPECT_EQ(field.maximum, static_cast<double>(kMaxTopLogprobs));
         }
       }
-    }
-  }
-}
-
-/// The names in backquotes of a text.
-std::vector<std::string> QuotedNames(const std::string& text) {
-  std::vector<std::string> names;
-  for (std::size_t begin = text.find('`'); begin != std::string::npos;) {
-    const std::size_t end = text.find('`', begin + 1);
-    if (end == std::string::npos) {
-      break;
-    }
-    names.push_back(text.substr(begin + 1, end - begin - 1));
-    begin = text.find('`', end + 1);
-  }
-  return names;
-}
-
-/// A section of docs/requests.md: its heading, and the lines below it.
-struct Section {
-  std::vector<std::string> lines;
-
-  bool Names(const std::string& line, std::span<const std::string_view> urls) const {
-    return std::ranges::any_of(QuotedNames(line), [&](const std::string& name) {
-      return std::ranges::find(urls, name) != urls.end();
-    });
-  }
-  bool HeadingNames(std::span<const std::string_view> urls) const {
-    return Names(lines.front(), urls);
-  }
-  bool Names(std::span<const std::string_view> urls) const {
-    return std::ranges::any_of(lines, [&](const std::string& line) { return Names(line, urls); });
-  }
-
-  /// The fields in the first column of request tables: "| field | type …".
-  std::set<std::string> TableFields() const {
-    std::set<std::string> fields;
-    bool is_table = false;
-    for (const std::string& line : lines) {
-      is_table = line.starts_with("| field | type") || (is_table && line.starts_with("|"));
-      if (is_table) {
-        fields.merge(SetOf(QuotedNames(line.substr(0, line.find('|', 1)))));
-      }
-    }
-    return fields;
-  }
-  /// All names in backquotes.
-  std::set<std::string> AllNames() const {
-    std::set<std::string> names;
-    for (const std::string& line : lines) {
-      names.merge(SetOf(QuotedNames(line)));
-    }
-    return names;
-  }
-
- private:
-  static std::set<std::string> SetOf(const std::vector<std::string>& names) {
-    return {names.begin(), names.end()};
-  }
-};
-
-std::vector<Section> Sections() {
-  std::ifstream file(std::filesystem::path(SCORECAST_TESTS_DIR).parent_path() / "docs/requests.md");
-  std::vector<Section> sections(1);
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("## ")) {
-      sections.emplace_back();
-    }
-    sections.back().lines.push_back(line);
-  }
-  return sections;
-}
-
-TEST(Forms, FieldsAreThoseOfTheDocumentation) {
-  for (const Endpoint* endpoint : Endpoints()) {
-    SCOPED_TRACE(endpoint->name());
-    std::set<std::string> in_tables;
-    std::set<std::string> named;
-    for (const Section& section : Sections()) {
-      if (section.HeadingNames(endpoint->urls())) {
-        in_tables.merge(section.TableFields());
-      }
-      if (section.Names(endpoint->urls())) {
-        named.merge(section.AllNames());
-      }
-    }
-    EXPECT_FALSE(in_tables.empty());
-    std::set<std::string> known;
-    for (const BodyForm* form : endpoint->forms()) {
-      for (const FormField& field : form->fields()) {
-        known.insert(std::string(field.name));
-      }
-    }
-    for (const std::string& name : known) {
-      EXPECT_TRUE(named.contains(name)) << name << " is not in docs/requests.md";
-    }
-    for (const std::string& name : in_tables) {
-      EXPECT_TRUE(known.contains(name)) << name << " is in docs/requests.md only";
     }
   }
 }
