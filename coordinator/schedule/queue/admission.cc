@@ -24,9 +24,16 @@ constexpr double kPromisedWaits = 2;
 /// refused, so that there is work even if no refused request comes back.
 constexpr double kPromisedPart = 0.5;
 
+/// `bound` times `factor`, or the greatest number if that is less: bounds may be as good as none.
+template <typename Number>
+Number Times(Number bound, Number factor) {
+  constexpr Number kGreatest = std::numeric_limits<Number>::max();
+  return bound > kGreatest / factor ? kGreatest : bound * factor;
+}
+
 template <typename Number>
 Number Halves(Number bound, int halves) {
-  return bound * static_cast<Number>(halves) / 2;
+  return Times(bound, static_cast<Number>(halves)) / 2;
 }
 
 /// "5 + 3 > 7."
@@ -144,7 +151,7 @@ std::optional<Admission::Refusal> Admission::QueueRefusal(const NewJob& job,
     return refusal("Too many tokens wait: " + Exceeds(all.size.tokens, job.size.tokens, max_tokens),
                    tokens - max_tokens, all.size.tokens);
   }
-  const std::int64_t max_bytes = max_tokens * kQueueBytesPerToken;
+  const std::int64_t max_bytes = Times(max_tokens, kQueueBytesPerToken);
   const std::int64_t bytes = all.size.bytes + job.size.bytes;
   if (bytes > max_bytes) {
     return refusal("Too many bytes wait: " + Exceeds(all.size.bytes, job.size.bytes, max_bytes),
@@ -189,7 +196,7 @@ bool Admission::HasFew(const WaitingJobs& own, const NewJob& job, const WaitingJ
   const std::size_t max_jobs = Halves(limits_.max_jobs, halves);
   const std::int64_t max_tokens = Halves(limits_.max_tokens, halves);
   const std::int64_t room_tokens = max_tokens - all.size.tokens;
-  const std::int64_t room_bytes = max_tokens * kQueueBytesPerToken - all.size.bytes;
+  const std::int64_t room_bytes = Times(max_tokens, kQueueBytesPerToken) - all.size.bytes;
   return all.jobs < max_jobs && own.jobs + 1 <= (max_jobs - all.jobs) / kSmallShare &&
          own.size.tokens + job.size.tokens <= room_tokens / kSmallShare &&
          own.size.bytes + job.size.bytes <= room_bytes / kSmallShare;

@@ -42,8 +42,7 @@ struct SchedulerOptions {
   /// further job gets a 429, unless no other waits. Also bounds their bytes: see
   /// kQueueBytesPerToken.
   /// For clients that have few of the waiting jobs, these bounds are larger: see Admission.
-  std::int64_t max_queue_tokens =
-      std::numeric_limits<std::int64_t>::max() / (2 * kQueueBytesPerToken);
+  std::int64_t max_queue_tokens = std::numeric_limits<std::int64_t>::max();
   /// A job that is predicted to wait longer, or beyond its deadline, gets a 429. If it is not set,
   /// no job is refused because of a prediction.
   std::optional<double> max_wait_seconds = std::nullopt;

@@ -171,6 +171,20 @@ TEST(Admission, ANetworkWithFewJobsHasRoomBesideManyAddressesOfAnother) {
   EXPECT_TRUE(admission.Fault(JobOf(kClient, 1), queue, kNow));
 }
 
+TEST(Admission, TheGreatestBoundsRefuseNoJobOfAnyNetwork) {
+  Admission admission({.max_jobs = std::numeric_limits<std::size_t>::max(),
+                       .max_tokens = std::numeric_limits<std::int64_t>::max(),
+                       .max_wait_seconds = {}});
+  QueueState queue = Behind(1);
+  EXPECT_FALSE(admission.Fault(JobOf(kClient, 1), queue, kNow)) << "a job of its connection waits";
+  queue.of_connection = {};
+  EXPECT_FALSE(admission.Fault(JobOf(kClient, 1), queue, kNow)) << "of another connection";
+  queue.of_address = {};
+  EXPECT_FALSE(admission.Fault(JobOf(kClient, 1), queue, kNow)) << "of another address";
+  queue.of_network = {};
+  EXPECT_FALSE(admission.Fault(JobOf(kClient, 1), queue, kNow)) << "of another network";
+}
+
 TEST(Admission, AFullQueueTellsWhenEnoughOfItHasBegun) {
   Admission admission({.max_jobs = 10, .max_tokens = 1 << 20, .max_wait_seconds = {}});
   QueueState queue = WithJobs(10, 10, 10);
