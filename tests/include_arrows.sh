@@ -40,7 +40,9 @@ set_allowed() {
       allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
     # Packs for every endpoint, and knows none of their requests.
     coordinator/prompts/*) allowed="coordinator/prompts coordinator/schedule coordinator/text $contracts" ;;
-    coordinator/rerank/*) allowed="coordinator/rerank coordinator/prompts coordinator/text $contracts" ;;
+    coordinator/templates/*) allowed="coordinator/templates coordinator/text $contracts" ;;
+    coordinator/rerank/*)
+      allowed="coordinator/rerank coordinator/prompts coordinator/templates coordinator/text $contracts" ;;
     coordinator/resources/*)
       allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/rerank coordinator/schedule"
@@ -231,6 +233,8 @@ self_check() {
 1 coordinator/prompts/a.cc #include "coordinator/endpoints/b.h"
 1 coordinator/prompts/a.cc #include "coordinator/rerank/b.h"
 0 coordinator/rerank/a.cc #include "coordinator/prompts/b.h"
+0 coordinator/rerank/a.cc #include "coordinator/templates/b.h"
+1 coordinator/templates/a.cc #include "coordinator/rerank/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/prompts/b.h"
 1 coordinator/text/a.cc #include "coordinator/prompts/b.h"
 0 coordinator/endpoints/deep/a.cc #include "coordinator/prompts/b.h"

@@ -1,16 +1,12 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "coordinator/templates/template_file.h"
 
 namespace scorecast::coordinator {
 
-/// The files of templates/, made part of the program by CMake.
-struct TemplateFile {
-  std::string_view name;  ///< Without ".txt".
-  std::string_view text;
-};
-
-std::span<const TemplateFile> BuiltInTemplateFiles();
+/// The files of templates/.
+std::span<const TemplateFile> BuiltInRerankFiles();
 
 }  // namespace scorecast::coordinator

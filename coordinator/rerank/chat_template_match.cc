@@ -9,8 +9,6 @@
 namespace scorecast::coordinator {
 namespace {
 
-using PartKind = RerankTemplate::PartKind;
-
 /// Adds the parts of `text` between line ends.
 void AddLines(std::string_view text, std::vector<std::string>& lines) {
   while (!text.empty()) {
@@ -77,9 +75,9 @@ bool IsWord(std::string_view text) {
 /// The text of a template between placeholders, control tokens and line ends.
 std::vector<std::string> Fragments(const RerankTemplate& ours) {
   std::vector<std::string> fragments;
-  for (const RerankTemplate::Piece& piece : ours.pieces) {
-    for (const RerankTemplate::Part& part : piece) {
-      std::string text = part.only_with_instruction ? "" : part.text;
+  for (const TemplateText& piece : ours.pieces) {
+    for (const TemplatePart& part : piece) {
+      std::string text = part.condition.empty() ? part.text : "";
       for (const std::string& token : ours.control_tokens) {
         for (std::size_t at = 0; (at = text.find(token, at)) != std::string::npos;) {
           text.replace(at, token.size(), "\n" + token + "\n");
@@ -96,9 +94,9 @@ std::vector<std::string> Fragments(const RerankTemplate& ours) {
 /// All text that a rendering of the template may have, without line ends.
 std::string TextOf(const RerankTemplate& ours) {
   std::string text;
-  for (const RerankTemplate::Piece& piece : ours.pieces) {
-    for (const RerankTemplate::Part& part : piece) {
-      text += part.kind == PartKind::kText ? part.text : std::string(1, '\0');
+  for (const TemplateText& piece : ours.pieces) {
+    for (const TemplatePart& part : piece) {
+      text += part.is_text() ? part.text : std::string(1, '\0');
     }
   }
   std::erase(text, '\n');

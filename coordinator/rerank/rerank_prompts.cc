@@ -17,15 +17,13 @@ using proto::Unexpected;
 namespace {
 
 using Ids = std::vector<TokenId>;
-using PartKind = RerankTemplate::PartKind;
 
 void Append(Ids& ids, const Ids& more) { ids.insert(ids.end(), more.begin(), more.end()); }
 
-bool HasDocument(const TemplateTokens::Section& section) {
-  const auto* run = std::get_if<TemplateTokens::Run>(&section);
-  return run != nullptr && std::any_of(run->parts.begin(), run->parts.end(), [](const auto& part) {
-           return part.kind == PartKind::kDocument;
-         });
+bool HasDocument(const TemplateSection& section) {
+  const auto* run = std::get_if<TemplateRun>(&section);
+  return run != nullptr && std::any_of(run->parts.begin(), run->parts.end(),
+                                       [](const auto& part) { return part.place == "document"; });
 }
 
 /// The text of a run, with those of the request in their places. The document's place divides it.
@@ -36,24 +34,19 @@ struct RunText {
   std::string behind;
 };
 
-RunText TextOf(const TemplateTokens::Run& run, std::string_view query, std::string_view instruction,
+RunText TextOf(const TemplateRun& run, std::string_view query, std::string_view instruction,
                bool is_document_first) {
   RunText text;
   std::string* at = &text.before;
-  for (const RerankTemplate::Part& part : run.parts) {
-    switch (part.kind) {
-      case PartKind::kText:
-        *at += part.text;
-        break;
-      case PartKind::kDocument:
-        at = is_document_first ? &text.between : &text.behind;
-        break;
-      case PartKind::kQuery:
-      case PartKind::kInstruction:
-        // What follows the document is the same for all requests only up to here.
-        at = at == &text.between ? &text.behind : at;
-        *at += part.kind == PartKind::kQuery ? query : instruction;
-        break;
+  for (const TemplatePart& part : run.parts) {
+    if (part.is_text()) {
+      *at += part.text;
+    } else if (part.place == "document") {
+      at = is_document_first ? &text.between : &text.behind;
+    } else {
+      // What follows the document is the same for all requests only up to here.
+      at = at == &text.between ? &text.behind : at;
+      *at += part.place == "query" ? query : instruction;
     }
   }
   return text;
@@ -63,11 +56,9 @@ RunText TextOf(const TemplateTokens::Run& run, std::string_view query, std::stri
 /// document, of `text_size` bytes. If there is no such cut, a text that is only the template's, and
 /// short, goes with each document. Otherwise the prefix has all tokens of the text, with which most
 /// prompts begin.
-std::size_t PrefixTokens(const ContinuedText& head, std::size_t text_size,
-                         const TemplateTokens::Run& run) {
+std::size_t PrefixTokens(const ContinuedText& head, std::size_t text_size, const TemplateRun& run) {
   const bool has_cut = head.tail().size() < text_size;
-  const bool is_query_elsewhere =
-      run.parts.front().kind == PartKind::kText && run.parts[1].kind == PartKind::kDocument;
+  const bool is_query_elsewhere = run.parts.front().is_text() && run.parts[1].place == "document";
   const bool ends_at_cut = has_cut || (is_query_elsewhere && head.certain_tokens() > 0);
   return ends_at_cut ? head.certain_tokens() : head.ids().size();
 }
@@ -83,11 +74,10 @@ Expected<ItemPrompts, EncodeFault> RerankPrompts(const Reranker& reranker, std::
       instruction.value_or("").empty() ? reranker.default_instruction() : *instruction;
   Ids before;
   Ids after;
-  const TemplateTokens::Run* document_run = nullptr;
-  for (const TemplateTokens::Section& section :
-       prompt.sections(/*with_instruction=*/!instructed.empty())) {
+  const TemplateRun* document_run = nullptr;
+  for (const TemplateSection& section : prompt.sections(/*with_instruction=*/!instructed.empty())) {
     if (HasDocument(section)) {
-      document_run = &std::get<TemplateTokens::Run>(section);
+      document_run = &std::get<TemplateRun>(section);
       continue;
     }
     Ids& side = document_run == nullptr ? before : after;
@@ -95,7 +85,7 @@ Expected<ItemPrompts, EncodeFault> RerankPrompts(const Reranker& reranker, std::
       Append(side, *ids);
       continue;
     }
-    const auto& run = std::get<TemplateTokens::Run>(section);
+    const auto& run = std::get<TemplateRun>(section);
     const Expected<EncodedText, EncodeFault> encoded = tokenizer.EncodeWithin(
         limits.Behind(before.size() + after.size()),
         TextOf(run, query, instructed, /*is_document_first=*/false).before, run.options);

@@ -7,21 +7,13 @@
 #include <vector>
 
 #include "coordinator/rerank/score_formula.h"
+#include "coordinator/templates/template_text.h"
 #include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 
 /// A template as its file gives it: docs/rerank.md.
 struct RerankTemplate {
-  enum class PartKind { kText, kInstruction, kQuery, kDocument };
-
-  struct Part {
-    PartKind kind = PartKind::kText;
-    std::string text;                    ///< Of kText.
-    bool only_with_instruction = false;  ///< Between {if instruction} and {end}.
-  };
-  using Piece = std::vector<Part>;
-
   /// A token's id, or texts of which the first counts that is exactly one token.
   using Label = std::variant<proto::TokenId, std::vector<std::string>>;
 
@@ -34,8 +26,9 @@ struct RerankTemplate {
   std::vector<std::string> model_names;
   /// Whether a model of these families that may be a reranker or not gets it.
   bool is_default = false;
-  /// Each piece is tokenized by itself. One piece if the prompt is tokenized as a whole.
-  std::vector<Piece> pieces;
+  /// Each piece is tokenized by itself. One piece if the prompt is tokenized as a whole. Its places
+  /// are "query", "document" and "instruction", which is the only condition.
+  std::vector<TemplateText> pieces;
   Label true_label;
   std::optional<Label> false_label;  ///< Set if the formula has it.
   ScoreFormula formula;

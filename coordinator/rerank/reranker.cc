@@ -1,18 +1,13 @@
 #include "coordinator/rerank/reranker.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cstddef>
 #include <utility>
 
 #include "coordinator/rerank/chat_template_match.h"
-#include "coordinator/rerank/model_card.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/sentence_transformers.h"
-#include "coordinator/text/files/chat_template.h"
-#include "coordinator/text/files/model_file.h"
-#include "coordinator/text/files/tokenizer_config.h"
+#include "coordinator/templates/model_evidence.h"
 #include "proto/base/count.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
@@ -24,7 +19,6 @@ using proto::Quoted;
 using proto::StartupError;
 
 constexpr std::string_view kHowTo = "give --rerank-template";
-constexpr std::string_view kModelCard = "README.md";
 
 /// A template and why it was chosen; without a template, why there is none.
 struct Choice {
@@ -80,48 +74,9 @@ std::optional<std::vector<TokenId>> LabelsOf(const RerankTemplate& from, const T
 }
 
 /// What a model directory says about its template.
-struct Evidence {
+struct Evidence : ModelEvidence {
   CrossEncoderFiles files;
-  std::vector<std::string> chat_templates;
-  std::string chat_template_jinja;  ///< Empty if there is no such file.
-  // In lower case; empty if there is none.
-  std::string directory_name;
-  std::string card_title;
 };
-
-std::string LowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-/// The name of the model in a directory's path. Hugging Face's cache keeps models in
-/// models--OWNER--NAME/snapshots/HASH.
-std::string NameOf(const std::filesystem::path& model_dir) {
-  const std::filesystem::path dir = std::filesystem::weakly_canonical(model_dir);
-  const bool is_snapshot = dir.parent_path().filename() == "snapshots";
-  return LowerCase((is_snapshot ? dir.parent_path().parent_path() : dir).filename().string());
-}
-
-Evidence ReadEvidence(const std::filesystem::path& model_dir, const proto::ModelConfig& config) {
-  Evidence evidence{.files = ReadCrossEncoderFiles(model_dir, config),
-                    .directory_name = NameOf(model_dir)};
-  std::string texts = LoadTokenizerConfig(model_dir).chat_templates;
-  for (std::size_t begin = 0; begin < texts.size();) {
-    const std::size_t end = std::min(texts.find('\0', begin), texts.size());
-    evidence.chat_templates.push_back(texts.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  const std::filesystem::path jinja = model_dir / "chat_template.jinja";
-  if (ModelFileExists(jinja)) {
-    evidence.chat_template_jinja = ReadModelFile(jinja);
-  }
-  const std::filesystem::path card = model_dir / kModelCard;
-  if (ModelFileExists(card)) {
-    evidence.card_title = LowerCase(ModelCardTitle(ReadModelFile(card)));
-  }
-  return evidence;
-}
 
 bool IsForModel(const RerankTemplate& one, const proto::ModelConfig& config) {
   return std::find(one.model_types.begin(), one.model_types.end(), config.model_type) !=
@@ -152,18 +107,12 @@ bool HasLabels(const RerankTemplate& one, const CrossEncoderFiles::LogitScore& s
   return LabelsOf(one, tokenizer, config, ignored) == ids;
 }
 
-bool HasName(const RerankTemplate& one, const std::string& name) {
-  return std::any_of(one.model_names.begin(), one.model_names.end(),
-                     [&](const std::string& part) { return name.find(part) != std::string::npos; });
-}
-
 /// The template of `left` that the model's names tell, the directory's first.
 Choice ChooseByName(const Evidence& evidence, const std::vector<const RerankTemplate*>& left) {
-  for (const auto& [name, what] :
-       {std::pair<const std::string&, std::string>(evidence.directory_name, "directory's name"),
-        {evidence.card_title, "model card's title (" + std::string(kModelCard) + ")"}}) {
-    const auto named = std::find_if(left.begin(), left.end(),
-                                    [&](const RerankTemplate* one) { return HasName(*one, name); });
+  for (const auto& [name, what] : evidence.Names()) {
+    const auto named = std::find_if(left.begin(), left.end(), [&](const RerankTemplate* one) {
+      return HasNamePart(one->model_names, name);
+    });
     if (named != left.end()) {
       return {*named, "the " + what + ", " + Quoted(name) + ", and the vocabulary"};
     }
@@ -268,7 +217,8 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
     return Off(reason);
   }
 
-  const Evidence evidence = ReadEvidence(model_dir, config);
+  const Evidence evidence = {ReadModelEvidence(model_dir),
+                             ReadCrossEncoderFiles(model_dir, config)};
   const Choice choice =
       of_flag ? Choice{&*of_flag, "--rerank-template"} : Choose(evidence, *tokenizer, config);
   if (choice.chosen == nullptr) {

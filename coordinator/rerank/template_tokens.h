@@ -3,10 +3,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "coordinator/rerank/rerank_template.h"
+#include "coordinator/templates/template_sections.h"
 #include "coordinator/text/tokenizer.h"
 
 namespace scorecast::coordinator {
@@ -16,13 +16,6 @@ namespace scorecast::coordinator {
 /// control token is found in them.
 class TemplateTokens {
  public:
-  /// Text between two control tokens, or a piece that is tokenized by itself.
-  struct Run {
-    RerankTemplate::Piece parts;
-    EncodeOptions options;
-  };
-  using Section = std::variant<std::vector<TokenId>, Run>;
-
   /// `tokenizer` must outlive the result. `why_not` gets one line if the template needs something
   /// that the tokenizer does not have; the result is then empty.
   static std::optional<TemplateTokens> Make(const RerankTemplate& from, const Tokenizer& tokenizer,
@@ -34,7 +27,7 @@ class TemplateTokens {
 
   /// The prompt from its start (BOS, if the tokenizer adds one). The run with the document is the
   /// only one that has parts of that kind.
-  const std::vector<Section>& sections(bool with_instruction) const {
+  const std::vector<TemplateSection>& sections(bool with_instruction) const {
     return with_instruction ? with_instruction_ : without_instruction_;
   }
 
@@ -44,8 +37,8 @@ class TemplateTokens {
   const Tokenizer* tokenizer_;
   bool is_document_first_ = false;
   bool takes_instruction_ = false;
-  std::vector<Section> with_instruction_;
-  std::vector<Section> without_instruction_;
+  std::vector<TemplateSection> with_instruction_;
+  std::vector<TemplateSection> without_instruction_;
 };
 
 }  // namespace scorecast::coordinator

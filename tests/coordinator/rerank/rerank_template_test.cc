@@ -15,7 +15,6 @@
 namespace scorecast::coordinator {
 namespace rerank_template_test {
 
-using PartKind = RerankTemplate::PartKind;
 using ::testing::HasSubstr;
 
 std::string FaultOf(const std::string& text) {
@@ -52,18 +51,18 @@ TEST(RerankTemplate, ReadsAllKeys) {
             (std::vector<std::string>{" yes", "yes"}));
   EXPECT_EQ(std::get<proto::TokenId>(*read.false_label), 7);
   ASSERT_EQ(read.pieces.size(), 1u);
-  const RerankTemplate::Piece& piece = read.pieces.front();
+  const TemplateText& piece = read.pieces.front();
   ASSERT_EQ(piece.size(), 8u);
   EXPECT_EQ(piece[0].text, "<a>");
-  EXPECT_EQ(piece[1].kind, PartKind::kInstruction);
-  EXPECT_TRUE(piece[1].only_with_instruction);
+  EXPECT_EQ(piece[1].place, "instruction");
+  EXPECT_EQ(piece[1].condition, "instruction");
   EXPECT_EQ(piece[2].text, "\n");
-  EXPECT_TRUE(piece[2].only_with_instruction);
+  EXPECT_EQ(piece[2].condition, "instruction");
   EXPECT_EQ(piece[3].text, "{");
-  EXPECT_FALSE(piece[3].only_with_instruction);
-  EXPECT_EQ(piece[4].kind, PartKind::kQuery);
+  EXPECT_EQ(piece[3].condition, "");
+  EXPECT_EQ(piece[4].place, "query");
   EXPECT_EQ(piece[5].text, "}:");
-  EXPECT_EQ(piece[6].kind, PartKind::kDocument);
+  EXPECT_EQ(piece[6].place, "document");
   EXPECT_EQ(piece[7].text, "<b>");
 }
 

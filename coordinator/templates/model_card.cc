@@ -1,4 +1,4 @@
-#include "coordinator/rerank/model_card.h"
+#include "coordinator/templates/model_card.h"
 
 #include <algorithm>
 #include <cstddef>

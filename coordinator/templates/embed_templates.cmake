@@ -1,0 +1,16 @@
+# embed_templates(FUNCTION HEADER NAMES…): writes built_in_templates.cc, whose FUNCTION, which HEADER declares, returns
+# the texts of templates/NAME.txt. The texts become part of the program.
+function(embed_templates function header)
+  set(embedded "#include \"${header}\"\n\n")
+  string(APPEND embedded "namespace scorecast::coordinator {\n\n")
+  string(APPEND embedded "std::span<const TemplateFile> ${function}() {\n")
+  string(APPEND embedded "  static constexpr TemplateFile kFiles[] = {\n")
+  foreach(name IN LISTS ARGN)
+    set(file ${CMAKE_CURRENT_SOURCE_DIR}/templates/${name}.txt)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    string(APPEND embedded "{\"${name}\", R\"template(${text})template\"},\n")
+  endforeach()
+  string(APPEND embedded "  };\n  return kFiles;\n}\n\n}  // namespace scorecast::coordinator\n")
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/built_in_templates.cc CONTENT "${embedded}")
+endfunction()
