@@ -41,6 +41,7 @@ set_allowed() {
     # Packs for every endpoint, and knows none of their requests.
     coordinator/prompts/*) allowed="coordinator/prompts coordinator/schedule coordinator/text $contracts" ;;
     coordinator/templates/*) allowed="coordinator/templates coordinator/text $contracts" ;;
+    coordinator/decisions/*) allowed="coordinator/decisions coordinator/templates coordinator/text $contracts" ;;
     coordinator/rerank/*)
       allowed="coordinator/rerank coordinator/prompts coordinator/templates coordinator/text $contracts" ;;
     coordinator/resources/*)

@@ -42,7 +42,7 @@ std::optional<TemplateTokens> TemplateTokens::Make(const RerankTemplate& from,
       return std::nullopt;
     }
     (with_instruction ? result.with_instruction_ : result.without_instruction_) =
-        std::move(builder).FinishPrompt();
+        builder.FinishPrompt();
   }
   return result;
 }

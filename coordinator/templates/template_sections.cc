@@ -73,7 +73,7 @@ void SectionsBuilder::Add(const TemplatePart& part) {
   AddText(text, part.condition);
 }
 
-std::vector<TemplateSection> SectionsBuilder::FinishPrompt() && {
+std::vector<TemplateSection> SectionsBuilder::FinishPrompt() {
   EndRun();
   if (tokenizer_.bos() && (!begins_with_token_ || first_token_ != *tokenizer_.bos())) {
     sections_.insert(sections_.begin(), std::vector<TokenId>{*tokenizer_.bos()});
@@ -81,7 +81,7 @@ std::vector<TemplateSection> SectionsBuilder::FinishPrompt() && {
   return std::move(sections_);
 }
 
-std::vector<TemplateSection> SectionsBuilder::Finish() && {
+std::vector<TemplateSection> SectionsBuilder::Finish() {
   EndRun();
   return std::move(sections_);
 }
@@ -122,6 +122,7 @@ void SectionsBuilder::AddIds(const std::vector<TokenId>& ids) {
 
 void SectionsBuilder::EndRun() {
   TemplateRun run = std::exchange(run_, {});
+  last_run_ = run;
   if (run.parts.empty()) {
     return;
   }

@@ -39,9 +39,11 @@ class SectionsBuilder {
   void Add(const TemplatePart& part);
 
   /// Begins with BOS, if the tokenizer adds one.
-  std::vector<TemplateSection> FinishPrompt() &&;
-  std::vector<TemplateSection> Finish() &&;
+  std::vector<TemplateSection> FinishPrompt();
+  std::vector<TemplateSection> Finish();
 
+  /// The text behind the last control token, and how it is encoded, after the builder has finished.
+  const TemplateRun& last_run() const { return last_run_; }
   /// A control token that takes white space beside it along; empty if none does.
   const std::string& greedy_token() const { return greedy_token_; }
   /// A control token between {if} and {end}; empty if there is none.
@@ -57,6 +59,7 @@ class SectionsBuilder {
   const std::vector<SpecialToken>& control_tokens_;
   std::vector<TemplateSection> sections_;
   TemplateRun run_;
+  TemplateRun last_run_;
   bool begins_with_token_ = false;
   TokenId first_token_ = 0;
   std::string greedy_token_;
