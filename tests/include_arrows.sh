@@ -56,8 +56,8 @@ set_allowed() {
       allowed="$allowed coordinator/text $messages $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
-      allowed="$allowed coordinator/prompts coordinator/rerank coordinator/schedule coordinator/text"
-      allowed="$allowed proto/log $messages $contracts" ;;
+      allowed="$allowed coordinator/prompts coordinator/decisions coordinator/rerank coordinator/schedule"
+      allowed="$allowed coordinator/text proto/log $messages $contracts" ;;
     coordinator/service/*)
       allowed="coordinator/service coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
@@ -235,6 +235,8 @@ self_check() {
 1 coordinator/prompts/a.cc #include "coordinator/rerank/b.h"
 0 coordinator/rerank/a.cc #include "coordinator/prompts/b.h"
 0 coordinator/rerank/a.cc #include "coordinator/templates/b.h"
+0 coordinator/decisions/a.cc #include "coordinator/templates/b.h"
+1 coordinator/decisions/a.cc #include "coordinator/rerank/b.h"
 1 coordinator/templates/a.cc #include "coordinator/rerank/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/prompts/b.h"
 1 coordinator/text/a.cc #include "coordinator/prompts/b.h"

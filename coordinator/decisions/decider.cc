@@ -268,4 +268,9 @@ std::string Decider::PromptText(std::string_view state, const DecisionQuestion& 
   return text;
 }
 
+std::string Decider::Example() const {
+  const std::array<DecisionOption, 2> outcomes;
+  return PromptText("…", {.type = DecisionType::kNoul, .instructions = "…", .options = outcomes});
+}
+
 }  // namespace scorecast::coordinator

@@ -61,7 +61,9 @@ class Decider {
   proto::Expected<std::vector<TokenId>, EncodeFault> Question(const DecisionQuestion& question,
                                                               const EncodeLimits& limits) const;
 
-  /// The text of a prompt, with control tokens as the template spells them; for tests and people.
+  /// The text of a prompt whose question is a noul.
+  std::string Example() const;
+  /// The text of a prompt, with control tokens as the template spells them.
   std::string PromptText(std::string_view state, const DecisionQuestion& question) const;
 
  private:

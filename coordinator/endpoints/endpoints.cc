@@ -3,6 +3,7 @@
 #include <array>
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
+#include "coordinator/endpoints/decisions/systemone_endpoint.h"
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/endpoints/tokenize/tokenize_endpoint.h"
@@ -12,7 +13,7 @@ namespace scorecast::coordinator {
 EndpointList Endpoints() {
   static const std::array endpoints = {
       &DetokenizeEndpoint(), &TokenizeEndpoint(), &ChunkedEndpoint(),
-      &RerankEndpoint(),     &ScoreEndpoint(),
+      &RerankEndpoint(),     &ScoreEndpoint(),    &SystemOneEndpoint(),
   };
   return endpoints;
 }

@@ -177,6 +177,7 @@ BodyForm::BodyForm(const Descriptor& message, std::string_view dialect)
   }
   markers_.assign(body.markers().begin(), body.markers().end());
   unless_ = body.unless();
+  refuses_unknown_ = body.refuses_unknown();
   IndexNames();
 }
 

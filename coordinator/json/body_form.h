@@ -48,9 +48,9 @@ struct RefusedField {
   std::string hint;
 };
 
-/// One form of a request's body: how it becomes a message. A field that is in neither list is
-/// ignored. Made of the options of proto/json_description.proto, whose faults are broken
-/// invariants.
+/// One form of a request's body, or of an object in it: how it becomes a message. A field that is
+/// in neither list is ignored, unless the form refuses unknown fields. Made of the options of
+/// proto/json_description.proto, whose faults are broken invariants.
 class BodyForm {
  public:
   /// The message's own form.
@@ -64,6 +64,8 @@ class BodyForm {
   const std::string& description() const { return description_; }
   const google::protobuf::Descriptor& message() const { return message_; }
   bool is_dialect() const { return is_dialect_; }
+  /// Whether a field that is in neither list is refused, not ignored.
+  bool refuses_unknown() const { return refuses_unknown_; }
   /// In the order in which they are read.
   const std::vector<FormField>& fields() const { return fields_; }
   const std::vector<RefusedField>& refused() const { return refused_; }
@@ -91,6 +93,7 @@ class BodyForm {
   std::string name_;
   std::string description_;
   bool is_dialect_ = false;
+  bool refuses_unknown_ = false;
   std::vector<FormField> fields_;
   std::vector<RefusedField> refused_;
   std::vector<std::string> markers_;

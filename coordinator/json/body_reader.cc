@@ -75,16 +75,18 @@ void SetDefaults(const BodyForm& form, Message& message) {
   }
 }
 
-/// Reads one body.
+/// Reads one body, or an object in it, whose name and a dot `prefix` is.
 class Reader {
  public:
-  Reader(BodyJson& body, const BodyForm& form, Message& message)
-      : form_(form), message_(message), values_(form.fields().size()) {
+  Reader(BodyJson& body, const BodyForm& form, Message& message, std::string prefix = {})
+      : form_(form), message_(message), prefix_(std::move(prefix)), values_(form.fields().size()) {
     for (auto& [key, value] : body.get_ref<BodyJson::object_t&>()) {
       if (const std::optional<std::size_t> index = form.IndexOf(key)) {
         values_[*index] = value.is_null() ? nullptr : &value;
       } else if (form.FindRefused(key) != nullptr) {
         refused_[key] = &value;
+      } else if (form.refuses_unknown() && !unknown_) {
+        unknown_ = key;
       }
     }
   }
@@ -93,12 +95,16 @@ class Reader {
     for (const auto& [name, value] : refused_) {
       const RefusedField& refused = *form_.FindRefused(name);
       if (!IsNeutral(refused, *value)) {
-        return NotSupported(refused, name);
+        return NotSupported(refused, prefix_ + std::string(name));
       }
+    }
+    if (unknown_) {
+      const std::string name = prefix_ + proto::OneLine(*unknown_);
+      return BadRequest("unknown_field", name + " is not a field that is known.", name);
     }
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (form_.fields()[i].is_required && values_[i] == nullptr) {
-        return Missing(form_.fields()[i].name);
+        return Missing(prefix_ + form_.fields()[i].name);
       }
     }
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -152,7 +158,7 @@ class Reader {
         static_cast<double>(*Int64(value)) <= field.maximum.value_or(0)) {
       value = *field.saturates_at;
     }
-    return ReadField(value, field.shape, field.name, message_, *field.field);
+    return ReadField(value, field.shape, prefix_ + field.name, message_, *field.field);
   }
 
   /// A boolean is true if one of its names says so.
@@ -192,7 +198,9 @@ class Reader {
 
   const BodyForm& form_;
   Message& message_;
-  std::vector<BodyJson*> values_;  ///< Of the form's fields; null if a field is absent.
+  const std::string prefix_;
+  std::optional<std::string> unknown_;  ///< The first field that is not known.
+  std::vector<BodyJson*> values_;       ///< Of the form's fields; null if a field is absent.
   std::map<std::string_view, const BodyJson*> refused_;
   std::vector<const FormField*> given_;  ///< By the first of their names.
   BodyNotes notes_;
@@ -208,6 +216,11 @@ Error MissingValue(const std::string& field) {
 }
 
 }  // namespace
+
+Fault ReadObject(BodyJson& object, const BodyForm& form, const std::string& name,
+                 Message& message) {
+  return Reader(object, form, message, name + ".").Read();
+}
 
 proto::Expected<BodyNotes> ReadBody(BodyJson body, const BodyForm& form, Message& message) {
   if (!body.is_object()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "coordinator/json/body_form.h"
@@ -32,6 +33,11 @@ struct BodyNotes {
 /// absent ("missing_field"); then what is wrong with each field, in their order.
 proto::Expected<BodyNotes> ReadBody(BodyJson body, const BodyForm& form,
                                     google::protobuf::Message& message);
+
+/// The same for an object in a body. `name` is the client's name of it.
+std::optional<proto::Error> ReadObject(BodyJson& object, const BodyForm& form,
+                                       const std::string& name,
+                                       google::protobuf::Message& message);
 
 /// Sets the defaults of fields that are absent in a message that a client has sent as such. A 400
 /// "missing_field" if a value that may have several types has none.

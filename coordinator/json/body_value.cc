@@ -8,6 +8,7 @@
 #include <google/protobuf/reflection.h>
 
 #include "coordinator/json/body_members.h"
+#include "coordinator/json/body_reader.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/check.h"
 #include "proto/base/one_line.h"
@@ -103,6 +104,7 @@ class Target {
 };
 
 Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name, Target target);
+Fault ReadList(BodyJson& value, const JsonShape& shape, const std::string& name, Target target);
 
 std::string Taken(BodyJson& value) { return std::move(*value.get_ptr<std::string*>()); }
 
@@ -144,6 +146,9 @@ Fault ReadLabels(const BodyJson& value, const JsonShape& shape, const std::strin
 /// Whether a value of several types is meant to be one of this shape. What it really is, is checked
 /// when it is read.
 bool IsLike(const JsonShape& shape, const BodyJson& value) {
+  if (shape.is_list) {
+    return value.is_array();
+  }
   switch (shape.kind) {
     case Kind::kString:
       return value.is_string();
@@ -159,6 +164,7 @@ bool IsLike(const JsonShape& shape, const BodyJson& value) {
     case Kind::kLabels:
       return value.is_array();
     case Kind::kPairs:
+    case Kind::kObject:
       return value.is_object();
     case Kind::kAny:
     case Kind::kUnion:
@@ -191,6 +197,12 @@ Fault ReadPairs(BodyJson& object, const JsonShape& shape, const std::string& nam
 
 /// Reads a value that is not a list of the message.
 Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name, Target target) {
+  if (shape.only != nullptr) {
+    JsonShape own = shape;
+    own.only = nullptr;
+    const Target only(target.Mutable(), *shape.only);
+    return own.is_list ? ReadList(value, own, name, only) : ReadValue(value, own, name, only);
+  }
   switch (shape.kind) {
     case Kind::kString:
       if (value.is_string()) {
@@ -248,6 +260,11 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
       break;
     case Kind::kUnion:
       return ReadUnion(value, shape, name, target.Mutable());
+    case Kind::kObject:
+      if (value.is_object()) {
+        return ReadObject(value, *shape.form, name, target.Mutable());
+      }
+      break;
   }
   return WrongType(name, shape.Description());
 }

@@ -4,6 +4,7 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include "coordinator/json/body_form.h"
 #include "proto/base/check.h"
 #include "proto/json_description.pb.h"
 
@@ -35,6 +36,16 @@ bool IsListOfLists(const FieldDescriptor& field) {
 }
 
 void SetMessageShape(const Descriptor& message, JsonShape& shape) {
+  if (message.options().HasExtension(v1::body)) {
+    shape.kind = Kind::kObject;
+    shape.form = std::make_shared<const BodyForm>(message);
+    return;
+  }
+  if (message.field_count() == 1 && message.field(0)->is_repeated() && !IsListOfIds(message)) {
+    shape = ShapeOf(*message.field(0));
+    shape.only = message.field(0);
+    return;
+  }
   for (int i = 0; i < message.field_count(); ++i) {
     shape.fields.push_back(message.field(i));
   }
@@ -44,7 +55,7 @@ void SetMessageShape(const Descriptor& message, JsonShape& shape) {
   }
   proto::Check(message.real_oneof_decl_count() == 1 &&
                    message.field_count() == message.oneof_decl(0)->field_count(),
-               "a message in a request is a list of ids or one value of several types");
+               "a message in a request is an object, a list or one value of several types");
   const bool is_labels =
       shape.fields.size() == 2 && IsListOfIds(*shape.fields[0]) && IsListOfLists(*shape.fields[1]);
   shape.kind = is_labels ? Kind::kLabels : Kind::kUnion;
@@ -93,6 +104,7 @@ std::pair<std::string, std::string> NamesOf(const JsonShape& shape) {
     case Kind::kAny:
       return {"any JSON", "any JSON"};
     case Kind::kPairs:
+    case Kind::kObject:
       return {"an object", "objects"};
     case Kind::kIds:
       return {"a list of token ids", "lists of token ids"};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ class FieldDescription;
 }
 
 namespace scorecast::coordinator {
+
+class BodyForm;
 
 /// The JSON that a field may have. It follows from the type of the message's field and from the
 /// field's `form` in proto/json_description.proto.
@@ -28,6 +31,7 @@ struct JsonShape {
     kIds,     ///< A message with a list of token ids.
     kLabels,  ///< A message with a list of token ids, or with a list of such lists.
     kUnion,   ///< A message with one value of several types.
+    kObject,  ///< A message with a description of its own: an object.
   };
   Kind kind = Kind::kString;
   bool is_list = false;
@@ -36,7 +40,11 @@ struct JsonShape {
   bool takes_strings = false;  ///< Of a boolean: also as "true" or "False".
   /// kIds: the list. kLabels: both values. kUnion: the values. kPairs: the key and the value.
   std::vector<const google::protobuf::FieldDescriptor*> fields;
-  std::vector<JsonShape> shapes;  ///< kUnion and kPairs: those of `fields`.
+  std::vector<JsonShape> shapes;         ///< kUnion and kPairs: those of `fields`.
+  std::shared_ptr<const BodyForm> form;  ///< kObject: how it becomes the message.
+  /// The only field of a message that has the value, if the message is there only because a list
+  /// cannot be a value of several types. Otherwise null.
+  const google::protobuf::FieldDescriptor* only = nullptr;
 
   /// What a value is, such as "a list of token ids".
   std::string Description() const;

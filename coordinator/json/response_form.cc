@@ -106,6 +106,11 @@ class FormReader {
       member.grouped_by = scope.FindFieldByName(options.grouped_by());
       proto::Check(member.grouped_by != nullptr, "a list is divided by a field");
     }
+    if (!options.keyed_by().empty()) {
+      member.keyed_by = scope.FindFieldByName(options.keyed_by());
+      proto::Check(member.keyed_by != nullptr, "the keys of a list are a field");
+    }
+    member.is_json = options.is_json();
     return member;
   }
 

@@ -49,6 +49,8 @@ struct ResponseForm::Member {
   const google::protobuf::FieldDescriptor* source = nullptr;
   IfEmpty if_empty = IfEmpty::kWritten;
   const google::protobuf::FieldDescriptor* grouped_by = nullptr;
+  const google::protobuf::FieldDescriptor* keyed_by = nullptr;
+  bool is_json = false;                      ///< Texts are written as they are.
   std::unique_ptr<const ResponseForm> form;  ///< That of each message, or of the group.
 };
 

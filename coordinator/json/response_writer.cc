@@ -127,6 +127,9 @@ class ResponseWriter {
     const Reflection& reflection = *message.GetReflection();
     const FieldDescriptor* const groups = member.grouped_by;
     const int num_groups = groups == nullptr ? 0 : reflection.FieldSize(message, groups);
+    if (member.keyed_by != nullptr) {
+      return WriteKeyed(message, member);
+    }
     writer_.BeginList();
     if (num_groups == 0) {
       WriteElements(message, member, 0, reflection.FieldSize(message, member.source));
@@ -139,6 +142,18 @@ class ResponseWriter {
       begin += size;
     }
     writer_.EndList();
+  }
+
+  /// An object whose members are the elements of a list.
+  void WriteKeyed(const Message& message, const Member& member) {
+    const Reflection& reflection = *message.GetReflection();
+    std::string scratch;
+    writer_.BeginObject();
+    for (int i = 0; i < reflection.FieldSize(message, member.source); ++i) {
+      writer_.Key(reflection.GetRepeatedStringReference(message, member.keyed_by, i, &scratch));
+      WriteElements(message, member, i, i + 1);
+    }
+    writer_.EndObject();
   }
 
   void WriteElements(const Message& message, const Member& member, int begin, int end) {
@@ -167,7 +182,9 @@ class ResponseWriter {
       case FieldDescriptor::CPPTYPE_STRING: {
         std::string scratch;
         for (int i = begin; i < end; ++i) {
-          writer_.Text(reflection.GetRepeatedStringReference(message, field, i, &scratch));
+          const std::string& text =
+              reflection.GetRepeatedStringReference(message, field, i, &scratch);
+          member.is_json ? writer_.Json(text) : writer_.Text(text);
         }
         return;
       }

@@ -107,7 +107,8 @@ void PromptPacker::AddPacked(PackedSequence sequence, std::size_t begin, std::si
   std::size_t read = sequence.reads.size();
   for (std::size_t i = end; i > begin; --i) {
     const Block& block = items_of_blocks_[i - 1];
-    const std::size_t count = std::max<std::size_t>(block.rows.size(), 1);
+    const std::size_t count =
+        std::max<std::size_t>(block.rows.size(), 1) * (wants_.second_reads ? 2 : 1);
     read -= count;
     packed_.items[block.item] = {packed_.sequences.size(), read, count};
   }
@@ -144,6 +145,10 @@ void PromptPacker::AddReads(PackedSequence& sequence, std::span<const std::int32
                               .label_list = static_cast<std::int32_t>(label_list),
                               .normalizer = wants_.normalizer,
                               .top_k = wants_.top_k});
+    if (wants_.second_reads) {
+      sequence.reads.push_back(sequence.reads.back());
+      sequence.reads.back().normalizer = true;
+    }
   };
   if (rows.empty()) {
     add(last);

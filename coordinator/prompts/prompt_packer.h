@@ -21,6 +21,9 @@ struct RowWants {
   std::span<const proto::LabelList> label_lists;  ///< One for all items, or one for each.
   bool normalizer = false;
   std::int32_t top_k = 0;
+  /// Every row is read once more, behind the first read, with the normalizer. The first read then
+  /// has the same bits as without the second one.
+  bool second_reads = false;
 };
 
 /// The sequences of a request.

@@ -11,6 +11,7 @@
 
 namespace scorecast::coordinator {
 
+class Decider;
 class Reranker;
 
 enum class DelimiterVisibility {
@@ -57,6 +58,9 @@ struct ServerOptions {
 
   /// Whether a priority better (lower) than 0 counts. Otherwise it is 0.
   bool trust_priority = true;
+  std::shared_ptr<const Decider> decider;  ///< Null if the server does not decide.
+  std::string no_decider_reason;           ///< Why it does not. One line.
+  std::int64_t max_questions = 1000;       ///< Of a request to /v1/systemone.
 
   bool has_sglang_rules() const { return enable_mis || delimiter.has_value(); }
 

@@ -8,7 +8,10 @@ std::int64_t MaxValues(const proto::ModelConfig& config, const ServerOptions& op
   // An item may be an object with a text and its key, and have a list of labels.
   constexpr std::int64_t kValuesPerItem = 8;
   constexpr std::int64_t kOtherValues = std::int64_t{64} << 10;
-  return config.vocab_size + kValuesPerItem * options.max_items + kOtherValues;
+  // A question has a key, its type, and keys and texts of up to 255 options.
+  constexpr std::int64_t kValuesPerQuestion = 8 + 2 * 255;
+  return config.vocab_size + kValuesPerItem * options.max_items +
+         kValuesPerQuestion * options.max_questions + kOtherValues;
 }
 
 proto::Error TooManyValues(std::int64_t limit) {

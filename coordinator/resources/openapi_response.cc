@@ -48,8 +48,12 @@ OrderedJson MemberSchema(const Member& member, OrderedJson& schemas) {
     schema["const"] = OrderedJson::parse(member.constant);
     return schema;
   }
-  schema = ElementSchema(member, schemas);
-  if (member.described->is_repeated()) {
+  schema = member.is_json ? OrderedJson::object() : ElementSchema(member, schemas);
+  if (member.keyed_by != nullptr) {
+    OrderedJson object = Typed("object");
+    object["additionalProperties"] = std::move(schema);
+    schema = std::move(object);
+  } else if (member.described->is_repeated()) {
     schema = ListOfAny(std::move(schema));
     if (member.grouped_by != nullptr) {
       schema = AnyOf(schema, ListOfAny(schema));

@@ -107,6 +107,8 @@ OrderedJson OneOf(const JsonShape& shape, const FormField& field) {
       object["additionalProperties"] = AnyOf(OneOf(shape.shapes[1], field));
       return OrderedJson::array({std::move(object)});
     }
+    case JsonShape::Kind::kObject:
+      return OrderedJson::array({SchemaOf(*shape.form)});
     case JsonShape::Kind::kIds:
       return OrderedJson::array({TokenIds()});
     case JsonShape::Kind::kLabels:
@@ -116,7 +118,11 @@ OrderedJson OneOf(const JsonShape& shape, const FormField& field) {
   }
   OrderedJson alternatives = OrderedJson::array();
   for (const JsonShape& value : shape.shapes) {
-    for (OrderedJson& alternative : OneOf(value, field)) {
+    OrderedJson one = OneOf(value, field);
+    if (value.is_list) {
+      one = OrderedJson::array({ListOf(AnyOf(std::move(one)))});
+    }
+    for (OrderedJson& alternative : one) {
       alternatives.push_back(std::move(alternative));
     }
   }
@@ -188,6 +194,9 @@ OrderedJson SchemaOf(const BodyForm& form) {
   }
   if (!required.empty()) {
     schema["required"] = std::move(required);
+  }
+  if (form.refuses_unknown()) {
+    schema["additionalProperties"] = false;
   }
   return schema;
 }

@@ -206,6 +206,15 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Prompt and score of rerank requests: the name of a built-in template, or a file")
       ->type_name("NAME|FILE")
       ->default_str("what the model directory says");
+  app.add_option("--decision-template", flags.decision_template,
+                 "Prompt and labels of requests to /v1/systemone: the name of a built-in template, "
+                 "or a file")
+      ->type_name("NAME|FILE")
+      ->default_str("what the model directory says");
+  app.add_option("--max-questions", flags.server.max_questions,
+                 "Questions of one request to /v1/systemone, at most")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
+      ->capture_default_str();
   AddChunkFlags(app, flags.server.chunks);
   app.add_option(
          "--max-batch-tokens", flags.max_batch_tokens,

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "coordinator/decisions/decision_template.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/text/tokenize_lines.h"
 #include "coordinator/text/tokenizer.h"
@@ -27,7 +28,8 @@ int RunSuperviseCommand(const SuperviseFlags& flags) {
 
 int RunTokenizeCommand(const TokenizeFlags& flags) {
   const std::unique_ptr<coordinator::Tokenizer> tokenizer = coordinator::LoadTokenizer(
-      flags.model, coordinator::ControlTokensOfTemplates(/*flag_value=*/{}));
+      flags.model, coordinator::ControlTokensOfTemplates(/*flag_value=*/{}) +
+                       coordinator::ControlTokensOfDecisions(flags.model, /*flag_value=*/{}));
   if (tokenizer == nullptr) {
     throw proto::StartupError(flags.model.string() +
                               " has neither tokenizer.json nor tokenizer.model");

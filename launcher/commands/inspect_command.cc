@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/decisions/decider.h"
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
@@ -156,6 +157,21 @@ void PrintReranker(const coordinator::LoadedReranker& loaded) {
   }
 }
 
+void PrintDecider(const coordinator::LoadedDecider& loaded) {
+  std::printf("\ndecisions\n");
+  if (!loaded.decider) {
+    std::printf("  template            none: %s\n", loaded.no_decider_reason.c_str());
+    return;
+  }
+  const coordinator::Decider& decider = *loaded.decider;
+  std::printf("  template            %s\n", decider.name().c_str());
+  std::printf("  why                 %s\n", decider.reason().c_str());
+  std::printf("  options, levels     %zu, %zu\n",
+              decider.labels().Most(coordinator::DecisionType::kChoice),
+              decider.labels().Most(coordinator::DecisionType::kScore));
+  std::printf("  example             %s\n", proto::Quoted(decider.Example(), 4096).c_str());
+}
+
 /// Prints what a rank could use if it were alone on this host.
 void PrintShare(const RankShare& share) {
   std::printf("\nhost\n");
@@ -224,7 +240,9 @@ int RunInspectCommand(const InspectFlags& flags) {
       config || std::filesystem::is_directory(flags.engine.model, ignored)) {
     Attempt(obstacles, [&] {
       tokenizer = coordinator::LoadTokenizer(
-          flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template));
+          flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template) +
+                                  coordinator::ControlTokensOfDecisions(
+                                      flags.engine.model, flags.engine.decision_template));
     });
   }
   std::optional<shard::Checkpoint> checkpoint;
@@ -249,6 +267,8 @@ int RunInspectCommand(const InspectFlags& flags) {
   }
   const coordinator::LoadedReranker reranker = coordinator::LoadReranker(
       flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
+  const coordinator::LoadedDecider decider = coordinator::LoadDecider(
+      flags.engine.model, flags.engine.decision_template, *config, tokenizer->get());
   const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
   const shard::HeldWeights weights = shard::HoldWeights(
       shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype)),
@@ -260,6 +280,7 @@ int RunInspectCommand(const InspectFlags& flags) {
       MakeEngineLimits(flags.engine, *config, weights, flags.ranks, share.memory);
   PrintReadable(config, tokenizer);
   PrintReranker(reranker);
+  PrintDecider(decider);
   PrintShare(share);
   PrintPartition(*config, flags.ranks, limits.plan, weights);
   return kExitOk;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "coordinator/decisions/decider.h"
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
@@ -68,6 +69,16 @@ void LogReranker(const coordinator::ServerOptions& options) {
   } else {
     proto::LogInfo("rerank template {}: {}; the score is {}", options.reranker->name(),
                    options.reranker->reason(), options.reranker->FormulaText());
+  }
+}
+
+void LogDecider(const coordinator::ServerOptions& options) {
+  if (!options.decider) {
+    proto::LogInfo("requests to /v1/systemone are refused: {}", options.no_decider_reason);
+  } else {
+    proto::LogInfo("decision template {}: {}; up to {} options", options.decider->name(),
+                   options.decider->reason(),
+                   options.decider->labels().Most(coordinator::DecisionType::kChoice));
   }
 }
 
@@ -161,6 +172,7 @@ void Engine::Load(bool has_checksums) {
     }
     proto::LogInfo("rank 0 may use {} and {}", share_.threads_reason, MemoryText(share_.memory));
     LogReranker(server_options_);
+    LogDecider(server_options_);
   }
 }
 
@@ -170,7 +182,8 @@ void Engine::Configure(const EngineFlags& flags) {
   server_options_.model_name =
       flags.served_model_name.empty() ? dir.filename().string() : flags.served_model_name;
   tokenizer_ = coordinator::LoadTokenizer(
-      flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template));
+      flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template) +
+                       coordinator::ControlTokensOfDecisions(flags.model, flags.decision_template));
   if (!flags.delimiter.empty()) {
     server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
@@ -179,6 +192,10 @@ void Engine::Configure(const EngineFlags& flags) {
       coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get());
   server_options_.reranker = std::move(loaded.reranker);
   server_options_.no_reranker_reason = std::move(loaded.no_reranker_reason);
+  coordinator::LoadedDecider decider =
+      coordinator::LoadDecider(flags.model, flags.decision_template, config_, tokenizer_.get());
+  server_options_.decider = std::move(decider.decider);
+  server_options_.no_decider_reason = std::move(decider.no_decider_reason);
 }
 
 }  // namespace scorecast::launcher

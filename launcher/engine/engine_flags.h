@@ -18,6 +18,7 @@ struct EngineFlags {
   std::string served_model_name;      ///< Empty: the directory's name.
   std::string delimiter;              ///< As given: an id or text. Empty if there is none.
   std::string rerank_template;        ///< A name or a file; empty: what the model directory says.
+  std::string decision_template;      ///< The same.
   coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;

@@ -11,6 +11,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "coordinator/decisions/decider.h"
 #include "coordinator/rerank/reranker.h"
 #include "proto/base/digest.h"
 #include "proto/base/error.h"
@@ -63,15 +64,23 @@ std::string ModelFingerprint(const std::filesystem::path& model) {
   return fmt::format("{:016x}", digest.value());
 }
 
+/// ", " and the digest of a template's file; empty if the flag names none.
+std::string DigestOfFile(const std::string& flag) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(flag, ignored)
+             ? fmt::format(", {:016x}", proto::DigestOf(proto::ReadRegularFile(flag)))
+             : "";
+}
+
 std::string TemplateText(const std::string& flag, const coordinator::Reranker* reranker) {
   if (reranker == nullptr) {
     return "none";
   }
-  std::string text = reranker->name() + ", " + reranker->FormulaText();
-  if (std::error_code ignored; std::filesystem::is_regular_file(flag, ignored)) {
-    text += fmt::format(", {:016x}", proto::DigestOf(proto::ReadRegularFile(flag)));
-  }
-  return text;
+  return reranker->name() + ", " + reranker->FormulaText() + DigestOfFile(flag);
+}
+
+std::string TemplateText(const std::string& flag, const coordinator::Decider* decider) {
+  return decider == nullptr ? "none" : decider->name() + DigestOfFile(flag);
 }
 
 std::string Given(bool is_given) { return is_given ? "given" : ""; }
@@ -97,10 +106,12 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
       {"--rerank-response",
        options.rerank_form == coordinator::RerankForm::kSglang ? "sglang" : "results"},
       {"--rerank-template", TemplateText(flags.rerank_template, options.reranker.get())},
+      {"--decision-template", TemplateText(flags.decision_template, options.decider.get())},
       {"--special-tokens-in-text",
        options.special_tokens_in_text == coordinator::SpecialTokensInText::kEscape ? "escape"
                                                                                    : "allow"},
       {"--max-items", std::to_string(options.max_items)},
+      {"--max-questions", std::to_string(options.max_questions)},
       {"--max-multi-item-seq-len", std::to_string(options.max_multi_item_seq_len)},
       {"--max-batch-tokens", std::to_string(flags.max_batch_tokens)},
       {"--max-request-bytes", std::to_string(flags.max_request_bytes)},

@@ -35,6 +35,8 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
        OfFlag("--multi-item-scoring-delimiter", flags.delimiter.empty() ? "(absent)" : "(given)"),
        OfFlag("--rerank-template",
               flags.rerank_template.empty() ? "(absent)" : flags.rerank_template),
+       OfFlag("--decision-template",
+              flags.decision_template.empty() ? "(absent)" : flags.decision_template),
        OfFlag("--max-items", std::to_string(flags.server.max_items)),
        OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),
        OfFlag("--max-batch-tokens", std::to_string(flags.max_batch_tokens)),

@@ -38,6 +38,7 @@ json Example(const JsonShape& shape) {
       value = true;
       break;
     case JsonShape::Kind::kPairs:
+    case JsonShape::Kind::kObject:
       value = json::object();
       break;
     case JsonShape::Kind::kIds:
@@ -129,7 +130,10 @@ TEST(Forms, EndpointsReadTheFieldsOfTheirForms) {
       for (const FormField& field : form->fields()) {
         const std::string name(field.name);
         EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, Example(field.shape))), "") << name;
-        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::object())), "wrong_type " + name);
+        const bool takes_objects = field.shape.kind == JsonShape::Kind::kPairs ||
+                                   (form->name() == "SystemOneRequest" && name == "state");
+        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::object())),
+                  takes_objects ? "" : "wrong_type " + name);
         if (!field.default_json.empty()) {
           EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::parse(field.default_json))), "")
               << name;
@@ -141,7 +145,7 @@ TEST(Forms, EndpointsReadTheFieldsOfTheirForms) {
       json unknown = least;
       unknown["user"] = "me";
       unknown["metadata"] = {{"a", 1}};
-      EXPECT_EQ(Fault(*endpoint, unknown), "");
+      EXPECT_EQ(Fault(*endpoint, unknown), form->refuses_unknown() ? "unknown_field metadata" : "");
     }
   }
 }
