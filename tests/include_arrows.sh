@@ -46,7 +46,7 @@ set_allowed() {
       allowed="coordinator/rerank coordinator/prompts coordinator/templates coordinator/text $contracts" ;;
     coordinator/resources/*)
       allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
-      allowed="$allowed coordinator/generate coordinator/rerank coordinator/schedule"
+      allowed="$allowed coordinator/decisions coordinator/generate coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text $contracts" ;;
     coordinator/request/*)
       allowed="coordinator/request coordinator/prompts coordinator/rerank coordinator/schedule"

@@ -127,6 +127,9 @@ class Endpoint {
   virtual std::vector<const ResponseForm*> response_forms() const { return {}; }
   /// That of an error, which has a v1::Error's values.
   virtual const ResponseForm& error_form() const;
+  /// A further field of HTTP in which clients look for the id of a request, which is then "req_"
+  /// and 32 random hexadecimal digits. Empty if there is none.
+  virtual std::string_view id_field() const { return {}; }
   /// The body of an error as the endpoint's clients know it.
   std::string ErrorToJson(const proto::Error& error) const;
 };

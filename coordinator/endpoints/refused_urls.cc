@@ -19,6 +19,9 @@ constexpr std::string_view kNoEmbeddings =
     "This server has no embeddings: /v1/rerank compares a query with documents.";
 constexpr std::string_view kNoClasses = "/v1/score returns the scores of a classifier's classes.";
 
+constexpr std::string_view kNoOtherDecisions =
+    "Elsewhere this URL has bodies of several forms: /v1/systemone answers typed questions.";
+
 constexpr std::array kInstead = std::to_array<Instead>({
     {"/v1/chat/completions", kNoChat},
     {"/chat/completions", kNoChat},
@@ -44,6 +47,8 @@ constexpr std::array kInstead = std::to_array<Instead>({
     {"/predict", kNoClasses},
     {"/classify", kNoClasses},
     {"/v1/classify", kNoClasses},
+    {"/v1/decisions", kNoOtherDecisions},
+    {"/v1/decide", kNoOtherDecisions},
 });
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "coordinator/resources/model_resources.h"
 
 #include <chrono>
+#include <ctime>
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/decisions/decider.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/json/response_writer.h"
 #include "coordinator/rerank/reranker.h"
@@ -32,12 +34,22 @@ OrderedJson ModelType(const ServiceFacts& facts) {
   return type;
 }
 
-/// The template with which the server reranks, or the reason why it does not rerank.
-OrderedJson RerankTemplateJson(const ServerOptions& options) {
+/// The name of a template and why it was taken, or the reason why there is none.
+template <typename Template>
+OrderedJson TemplateJson(const Template* given, const std::string& why_not) {
   OrderedJson json;
-  json["name"] = options.reranker ? OrderedJson(options.reranker->name()) : OrderedJson();
-  json["reason"] = options.reranker ? options.reranker->reason() : options.no_reranker_reason;
+  json["name"] = given == nullptr ? OrderedJson() : OrderedJson(given->name());
+  json["reason"] = given == nullptr ? why_not : given->reason();
   return json;
+}
+
+/// "2026-11-24T12:00:00Z"
+std::string DateTime(std::time_t time) {
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
 }
 
 ResourceContent TokenizerInfo(const std::filesystem::path& model_dir) {
@@ -79,20 +91,31 @@ Resource InfoResource(const ServiceFacts& facts) {
 }
 
 Resource ModelsResource(const ServiceFacts& facts) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now = std::chrono::system_clock::now();
   OrderedJson model;
   model["id"] = facts.options.model_name;
   model["object"] = "model";
-  model["created"] = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  model["created"] =
+      std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   model["owned_by"] = "scorecast";
   model["max_model_len"] = facts.config.max_position_embeddings;
-  model["rerank_template"] = RerankTemplateJson(facts.options);
+  const ServerOptions& options = facts.options;
+  model["rerank_template"] = TemplateJson(options.reranker.get(), options.no_reranker_reason);
+  model["decision_template"] = TemplateJson(options.decider.get(), options.no_decider_reason);
+  OrderedJson decides;
+  decides["name"] = options.model_name;
+  decides["description"] = options.decider ? "Decides by the template " + options.decider->name()
+                                           : options.no_decider_reason;
+  decides["release_date"] = DateTime(std::chrono::system_clock::to_time_t(now));
   OrderedJson body;
   body["object"] = "list";
   body["data"] = OrderedJson::array({std::move(model)});
+  body["models"] = OrderedJson::array({std::move(decides)});
   return {.path = "/v1/models",
           .get = [content = Share({.body = ToJsonText(body)})] { return content; },
-          .description = "The model of this server, in OpenAI's list of models."};
+          .description =
+              "The model of this server, in OpenAI's list of models and in that of the System One "
+              "API."};
 }
 
 Resource TokenizerInfoResource(const std::filesystem::path& model_dir) {

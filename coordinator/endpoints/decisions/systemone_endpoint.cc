@@ -54,6 +54,8 @@ class SystemOne : public MessageEndpoint {
     return MessageEndpoint::FromJson(std::move(body));
   }
 
+  std::string_view id_field() const override { return "x-typesafe-request-id"; }
+
   const ResponseForm& error_form() const override {
     return FormOf(*v1::Error::descriptor(), *v1::SystemOneErrorBody::descriptor());
   }

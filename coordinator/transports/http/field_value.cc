@@ -39,14 +39,14 @@ std::optional<proto::Error> ContentTypeFault(std::string_view content_type) {
 }
 
 std::optional<proto::Error> ContentEncodingFault(std::string_view content_encoding) {
-  for (const std::string_view known : {"", "gzip", "x-gzip", "deflate"}) {
+  for (const std::string_view known : {"", "gzip", "x-gzip", "deflate", "zstd"}) {
     if (EqualsWithoutCase(content_encoding, known)) {
       return std::nullopt;
     }
   }
   return proto::Error{415, "wrong_content_encoding",
                       "The Content-Encoding " + Quoted(content_encoding) +
-                          " is not supported; gzip and deflate are.",
+                          " is not supported; gzip, deflate and zstd are.",
                       "Content-Encoding"};
 }
 

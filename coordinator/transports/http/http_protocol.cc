@@ -174,7 +174,7 @@ void HttpProtocol::Judge() {
     message.fault = ContentTypeFault(head.content_type);
     if (const auto fault = ContentEncodingFault(head.content_encoding)) {
       message.fault = fault;
-      message.fault_fields = "Accept-Encoding: gzip, deflate\r\n";
+      message.fault_fields = "Accept-Encoding: gzip, deflate, zstd\r\n";
     }
   } else if (!is_options && (route.resource == nullptr || !IsGet(head))) {
     message.fault = WrongMethod(head, route.Allow());

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include <zlib.h>
+#include <zstd.h>
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/http/body_faults.h"
@@ -18,21 +20,40 @@ constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 /// The largest window, and gzip or zlib, whichever the first bytes say.
 constexpr int kWindowBits = 15 + 32;
 
+/// Larger windows are refused: a client could make the server allocate up to 2 GiB by a few bytes.
+/// RFC 8878 asks for 8 MiB.
+constexpr int kMostWindowLog = 23;
+
+/// A body that is being decompressed.
 class Stream {
  public:
-  explicit Stream(std::string_view compressed) {
+  virtual ~Stream() = default;
+
+  /// Writes up to `size` bytes and returns their number, which is less only at the end and at a
+  /// fault.
+  virtual std::size_t Next(char* to, std::size_t size) = 0;
+
+  bool is_bad() const { return is_bad_; }
+
+ protected:
+  bool is_bad_ = false;
+};
+
+/// gzip or zlib.
+class ZlibStream : public Stream {
+ public:
+  explicit ZlibStream(std::string_view compressed) {
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
     stream_.avail_in = static_cast<uInt>(compressed.size());
     if (inflateInit2(&stream_, kWindowBits) != Z_OK) {
       throw std::bad_alloc();
     }
   }
-  ~Stream() { inflateEnd(&stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  ~ZlibStream() override { inflateEnd(&stream_); }
+  ZlibStream(const ZlibStream&) = delete;
+  ZlibStream& operator=(const ZlibStream&) = delete;
 
-  /// Writes up to `size` bytes and returns their number. 0 at the end and at a fault.
-  std::size_t Next(char* to, std::size_t size) {
+  std::size_t Next(char* to, std::size_t size) override {
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = static_cast<uInt>(size);
     while (stream_.avail_out > 0 && !has_ended_ && !is_bad_) {
@@ -49,13 +70,56 @@ class Stream {
     return size - stream_.avail_out;
   }
 
-  bool is_bad() const { return is_bad_; }
-
  private:
   z_stream stream_{};
   bool has_ended_ = false;
-  bool is_bad_ = false;
 };
+
+class ZstdStream : public Stream {
+ public:
+  explicit ZstdStream(std::string_view compressed)
+      : in_{compressed.data(), compressed.size(), 0}, context_(ZSTD_createDCtx()) {
+    if (context_ == nullptr) {
+      throw std::bad_alloc();
+    }
+    ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, kMostWindowLog);
+  }
+  ~ZstdStream() override { ZSTD_freeDCtx(context_); }
+  ZstdStream(const ZstdStream&) = delete;
+  ZstdStream& operator=(const ZstdStream&) = delete;
+
+  std::size_t Next(char* to, std::size_t size) override {
+    ZSTD_outBuffer out{to, size, 0};
+    while (out.pos < size && !is_bad_) {
+      const std::size_t read = in_.pos;
+      const std::size_t written = out.pos;
+      const std::size_t left = ZSTD_decompressStream(context_, &out, &in_);
+      if (ZSTD_isError(left) != 0U) {
+        is_bad_ = true;
+      } else if (in_.pos == read && out.pos == written) {
+        is_bad_ = !is_complete_;  // The input ends too early.
+        break;
+      } else {
+        is_complete_ = left == 0;
+      }
+    }
+    return out.pos;
+  }
+
+ private:
+  ZSTD_inBuffer in_;
+  ZSTD_DCtx* context_;
+  bool is_complete_ = false;  ///< The last frame has ended.
+};
+
+bool IsZstd(std::string_view compressed) { return compressed.starts_with("\x28\xB5\x2F\xFD"); }
+
+std::unique_ptr<Stream> MakeStream(std::string_view compressed) {
+  if (IsZstd(compressed)) {
+    return std::make_unique<ZstdStream>(compressed);
+  }
+  return std::make_unique<ZlibStream>(compressed);
+}
 
 }  // namespace
 
@@ -71,6 +135,12 @@ std::int64_t ClaimedBytes(std::string_view compressed, std::int64_t max_bytes) {
     for (std::size_t i = 1; i <= 4; ++i) {
       claimed = claimed << 8 | byte(compressed.size() - i);
     }
+  } else if (IsZstd(compressed)) {
+    const unsigned long long size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
+    if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) {
+      claimed =
+          static_cast<std::int64_t>(std::min(size, static_cast<unsigned long long>(max_bytes)));
+    }
   }
   // A piece that is not filled shows the end.
   constexpr auto kPiece = static_cast<std::int64_t>(kPieceBytes);
@@ -82,7 +152,7 @@ proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_
   if (compressed.size() > std::numeric_limits<uInt>::max()) {
     return proto::Unexpected(BodyTooLarge(max_bytes));
   }
-  Stream stream(compressed);
+  const std::unique_ptr<Stream> stream = MakeStream(compressed);
   HeldText inflated;
   for (;;) {
     const auto have = inflated.text.size();
@@ -98,9 +168,9 @@ proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_
       inflated.held.push_back(std::move(room));
     }
     inflated.text.resize(have + piece);
-    const std::size_t bytes = stream.Next(inflated.text.data() + have, piece);
+    const std::size_t bytes = stream->Next(inflated.text.data() + have, piece);
     inflated.text.resize(have + bytes);
-    if (stream.is_bad()) {
+    if (stream->is_bad()) {
       return proto::Unexpected(BadRequest(
           "bad_content_encoding", "The body is not in the encoding that Content-Encoding names.",
           "Content-Encoding"));

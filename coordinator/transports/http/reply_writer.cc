@@ -6,6 +6,7 @@
 #include <boost/beast/http/status.hpp>
 
 #include "coordinator/json/response_writer.h"
+#include "coordinator/transports/http/request_id.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -49,6 +50,10 @@ std::string ReplyWriter::Header(int status, std::string_view fields, bool has_en
   header += "\r\n" + DateField() + "Server: scorecast\r\n";
   header += fields;
   header += "X-Request-Id: " + terms_.request_id + "\r\n" + terms_.cors;
+  if (terms_.endpoint != nullptr && !terms_.endpoint->id_field().empty()) {
+    header += terms_.endpoint->id_field();
+    header += ": req_" + RequestId({}) + RequestId({}) + "\r\n";
+  }
   if (ends_connection_) {
     header += "Connection: close\r\n";
   } else if (terms_.is_http_1_0) {

@@ -80,6 +80,16 @@ std::string TableOf(const BodyForm& form, const std::set<std::string>& others) {
   return table;
 }
 
+/// Adds the tables of the objects in the values of a shape.
+void AddObjects(const JsonShape& shape, std::map<std::string, std::string>& tables) {
+  if (shape.form != nullptr) {
+    tables[shape.form->name()] = TableOf(*shape.form, {});
+  }
+  for (const JsonShape& value : shape.shapes) {
+    AddObjects(value, tables);
+  }
+}
+
 /// The tables by the names of their forms. RequestOptions has what all requests share. A dialect
 /// has what differs from its message's own form.
 std::map<std::string, std::string> Tables() {
@@ -95,6 +105,9 @@ std::map<std::string, std::string> Tables() {
         }
       }
       tables[form->name()] = TableOf(*form, others);
+      for (const FormField& field : form->fields()) {
+        AddObjects(field.shape, tables);
+      }
     }
   }
   return tables;

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -47,6 +48,19 @@ TEST_F(Resources, ModelsIsOpenAisList) {
   EXPECT_EQ(model["max_model_len"], 512);
   EXPECT_GT(model["created"], 1'700'000'000);
   EXPECT_EQ(model["rerank_template"], json::parse(R"({"name":null,"reason":"no tokenizer"})"));
+}
+
+TEST_F(Resources, ModelsIsAlsoTheListOfSystemOne) {
+  options_.no_decider_reason = "no template";
+  const json body = json::parse(ModelsResource(facts()).get()->body);
+  EXPECT_EQ(body["data"][0]["decision_template"],
+            json::parse(R"({"name":null,"reason":"no template"})"));
+  ASSERT_EQ(body["models"].size(), 1u);
+  const json& model = body["models"][0];
+  EXPECT_EQ(model["name"], "served");
+  EXPECT_EQ(model["description"], "no template");
+  EXPECT_THAT(model["release_date"].get<std::string>(),
+              ::testing::MatchesRegex("20..-..-..T..:..:..Z"));
 }
 
 TEST_F(Resources, InfoIsTeis) {

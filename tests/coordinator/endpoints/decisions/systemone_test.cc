@@ -351,6 +351,7 @@ TEST(SystemOne, TheBoundOnTheResponseHolds) {
     const auto call = std::make_shared<AskingCall>();
     Begin(server.service, SystemOneEndpoint(), std::move(parsed), call);
     const auto response = call->Wait().Respond();
+    server.scheduler.WaitIdle();
     ASSERT_TRUE(response);
     EXPECT_LE(static_cast<std::int64_t>((*response)->message().ByteSizeLong()), bound);
   }

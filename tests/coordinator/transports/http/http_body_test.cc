@@ -105,6 +105,11 @@ TEST(HttpBody, MayBeCompressed) {
                                   "Content-Encoding: deflate\r\n"))
                        .Json()),
             expected);
+  EXPECT_EQ(Stable(client
+                       .Call(Post("/v1/score", Compressed(body, Format::kZstd),
+                                  "Content-Encoding: zstd\r\n"))
+                       .Json()),
+            expected);
   EXPECT_EQ(
       Stable(
           client.Call(ChunkedPost(Chunk(gzip) + "0\r\n\r\n", "Content-Encoding: gzip\r\n")).Json()),

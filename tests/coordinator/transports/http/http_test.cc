@@ -111,7 +111,7 @@ TEST(Http, ErrorsAreInTheDialectOfTheEndpointAndKeepTheConnection) {
   expect(Post("/v1/score", "{}", "Content-Type: text/plain\r\n"), 415, "wrong_content_type");
   const HttpReply encoding =
       expect(Post("/v1/score", "{}", "Content-Encoding: br\r\n"), 415, "wrong_content_encoding");
-  EXPECT_EQ(encoding.Field("Accept-Encoding"), "gzip, deflate");
+  EXPECT_EQ(encoding.Field("Accept-Encoding"), "gzip, deflate, zstd");
   EXPECT_THAT(expect(Post("/nothing", "{}"), 404, "unknown_url").body, HasSubstr("POST /v1/score"));
   EXPECT_THAT(expect(Post("/v1/embeddings", "{}"), 404, "not_supported").body,
               HasSubstr("see /v1/rerank"));
@@ -123,6 +123,19 @@ TEST(Http, ErrorsAreInTheDialectOfTheEndpointAndKeepTheConnection) {
   const auto refusals = server.server().status().refusals;
   EXPECT_EQ(refusals.at("wrong_method"), 3);
   EXPECT_EQ(refusals.at("invalid_json"), 2);
+}
+
+TEST(Http, RepliesOfSystemOneHaveTheIdThatItsClientsReadToo) {
+  FakeHttpServer server;
+  HttpClient client = server.Connect();
+  const auto id = [&](const std::string& request) {
+    return client.Call(request).Field("x-typesafe-request-id");
+  };
+  const std::string first = id(Post("/v1/systemone", "{}"));
+  EXPECT_THAT(first, ::testing::MatchesRegex("req_[0-9a-f]+"));
+  EXPECT_EQ(first.size(), 4u + 32u);
+  EXPECT_NE(id(Post("/systemone", "{")), first);
+  EXPECT_EQ(id(ScorePost(1)), "");
 }
 
 /// Sends ten requests, on a connection each, of which some are refused with 429 and the reason.

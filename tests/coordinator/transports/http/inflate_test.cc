@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -31,8 +32,10 @@ TEST_F(Inflation, GivesTheText) {
   for (const std::string& one : {std::string(), std::string("a"), text}) {
     EXPECT_EQ(Of(Compressed(one, Format::kGzip)), one);
     EXPECT_EQ(Of(Compressed(one, Format::kZlib)), one);
+    EXPECT_EQ(Of(Compressed(one, Format::kZstd)), one);
   }
   EXPECT_EQ(Of(Compressed("one", Format::kGzip) + Compressed("two", Format::kGzip)), "onetwo");
+  EXPECT_EQ(Of(Compressed("one", Format::kZstd) + Compressed("two", Format::kZstd)), "onetwo");
   EXPECT_EQ(held_.bytes(), 0);
 }
 
@@ -63,7 +66,27 @@ TEST_F(Inflation, NeedsNoMoreRoomThanAGzipFileClaims) {
   EXPECT_EQ(ClaimedBytes(std::string(50'000, '\0'), kMaxBytes), 4 * 65'536) << "a guess";
 }
 
+TEST_F(Inflation, NeedsNoMoreRoomThanAZstdFrameClaims) {
+  const std::string compressed = Compressed(std::string(300'000, 'x'), Format::kZstd);
+  const std::int64_t claimed = ClaimedBytes(compressed, kMaxBytes);
+  EXPECT_GE(claimed, 300'000);
+  EXPECT_LE(claimed, 300'000 + 65'536);
+  EXPECT_EQ(ClaimedBytes(Compressed(std::string(50'000'000, 'x'), Format::kZstd), kMaxBytes),
+            kMaxBytes + 1);
+  const std::string silent = CompressedByZstd(std::string(300'000, 'x'), /*window_log=*/20);
+  EXPECT_EQ(ClaimedBytes(silent, kMaxBytes), 65'536) << "a guess";
+  EXPECT_EQ(Of(silent), std::string(300'000, 'x'));
+}
+
+TEST_F(Inflation, RefusesAZstdFrameWhoseWindowTakesMuchMemory) {
+  EXPECT_EQ(Of(CompressedByZstd("a", 23)), "a");
+  EXPECT_EQ(Of(CompressedByZstd("a", 24)), "bad_content_encoding");
+}
+
 TEST_F(Inflation, StopsAtTheLimit) {
+  EXPECT_EQ(Of(Compressed(std::string(100, 'x'), Format::kZstd), 100), std::string(100, 'x'));
+  EXPECT_EQ(Of(Compressed(std::string(101, 'x'), Format::kZstd), 100), "request_too_large");
+  EXPECT_EQ(Of(Compressed(std::string(50'000'000, 'x'), Format::kZstd)), "request_too_large");
   EXPECT_EQ(Of(Compressed(std::string(100, 'x'), Format::kGzip), 100), std::string(100, 'x'));
   EXPECT_EQ(Of(Compressed(std::string(101, 'x'), Format::kGzip), 100), "request_too_large");
   EXPECT_EQ(Of(Compressed(std::string(50'000'000, 'x'), Format::kGzip)), "request_too_large");
@@ -76,16 +99,20 @@ TEST_F(Inflation, StopsIfThereIsNoRoom) {
 }
 
 TEST_F(Inflation, RefusesWhatIsNotCompressed) {
-  const std::string good = Compressed(std::string(1000, 'x') + "yz", Format::kGzip);
   EXPECT_EQ(Of(""), "bad_content_encoding");
   EXPECT_EQ(Of("{\"query\": 1}"), "bad_content_encoding");
-  EXPECT_EQ(Of(good + "more"), "bad_content_encoding");
-  for (std::size_t cut = 0; cut < good.size(); ++cut) {
-    EXPECT_EQ(Of(good.substr(0, cut)), "bad_content_encoding") << cut;
+  for (const auto& [format, checksum] :
+       {std::pair(Format::kGzip, 5), std::pair(Format::kZstd, 1)}) {
+    const std::string good = Compressed(std::string(1000, 'x') + "yz", format);
+    EXPECT_EQ(Of(good + "more"), "bad_content_encoding");
+    for (std::size_t cut = 0; cut < good.size(); ++cut) {
+      EXPECT_EQ(Of(good.substr(0, cut)), "bad_content_encoding") << cut;
+    }
+    std::string broken = good;
+    char& byte = broken[broken.size() - static_cast<std::size_t>(checksum)];
+    byte = static_cast<char>(byte ^ 1);
+    EXPECT_EQ(Of(broken), "bad_content_encoding") << "the checksum";
   }
-  std::string broken = good;
-  broken[broken.size() - 5] = static_cast<char>(broken[broken.size() - 5] ^ 1);
-  EXPECT_EQ(Of(broken), "bad_content_encoding") << "the checksum";
 }
 
 }  // namespace inflate_test

@@ -91,7 +91,7 @@ TEST(MessageValues, AFrameWithTooManyIsRefusedBeforeItIsParsed) {
   const v1::Response refusal = client->Call(request);
   ExpectError(refusal, 0, 413, "too_many_values");
   EXPECT_EQ(refusal.error().message(),
-            "The request has too many texts, lists and objects: more than 66860.");
+            "The request has too many texts, lists and objects: more than 584860.");
   EXPECT_TRUE(client->Call(NumberedRequest(4)).has_score());
 
   request = NumberedRequest(5);
