@@ -44,6 +44,14 @@ std::vector<double> LabelLogProbabilities(std::span<const float> logits,
   return labels;
 }
 
+double LabelMass(const proto::RowLogits& row) {
+  double sum = 0;
+  for (const float logit : row.label_logits) {
+    sum += std::exp(static_cast<double>(logit) - static_cast<double>(row.max));
+  }
+  return sum / row.sum_exp;
+}
+
 std::vector<double> MeanLogProbabilities(std::span<const double> first,
                                          std::span<const double> second) {
   std::vector<double> mean;

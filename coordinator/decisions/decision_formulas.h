@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "proto/plan/row_logits.h"
+
 namespace scorecast::coordinator {
 
 // From the logits of labels to an answer, in float64.
@@ -14,6 +16,10 @@ namespace scorecast::coordinator {
 std::vector<double> LabelLogProbabilities(std::span<const float> logits,
                                           std::span<const std::size_t> spellings,
                                           double temperature);
+
+/// The part of the whole vocabulary's probability that the labels have together. The row must have
+/// been read with the normalizer. Not a number if a logit is none.
+double LabelMass(const proto::RowLogits& row);
 
 /// The mean of two lists of log-probabilities of the same labels, normalised.
 std::vector<double> MeanLogProbabilities(std::span<const double> first,

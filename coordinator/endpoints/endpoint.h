@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -130,6 +131,12 @@ class Endpoint {
   /// A further field of HTTP in which clients look for the id of a request, which is then "req_"
   /// and 32 random hexadecimal digits. Empty if there is none.
   virtual std::string_view id_field() const { return {}; }
+  /// Seconds that a request without `timeout_ms` may be predicted to wait for its first pass,
+  /// because its clients give up after a time that is known. It gets a 429 if it would wait longer.
+  virtual double max_wait_seconds() const { return std::numeric_limits<double>::infinity(); }
+  /// Whether a response's `model` is the request's. Otherwise it is the name of the model that is
+  /// served.
+  virtual bool echoes_model() const { return true; }
   /// The body of an error as the endpoint's clients know it.
   std::string ErrorToJson(const proto::Error& error) const;
 };

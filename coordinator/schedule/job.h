@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,6 +79,9 @@ struct Job {
   std::int32_t priority = 0;
   /// When the client stops waiting for the result.
   std::optional<Clock::time_point> deadline;
+  /// The job gets a 429 if it is predicted to wait longer for its first pass. Counts only if it is
+  /// below SchedulerOptions::max_wait_seconds, and if that is set.
+  double max_wait_seconds = std::numeric_limits<double>::infinity();
   /// Cached K/V is shared only among jobs with the same salt.
   std::string cache_salt;
   /// Called once: on the computing thread, on the thread that drops the job, or, if the job is

@@ -158,7 +158,12 @@ bool RequestService::Prepare(const CallPointer& call, const std::function<void()
   job.priority = GrantedPriority(*request, options_.trust_priority);
   job.deadline = call->deadline();
   job.cache_salt = request->cache_salt.value_or("");
-  std::string model = request->model.value_or(options_.model_name);
+  if (!request->timeout_ms) {
+    job.max_wait_seconds = call->endpoint()->max_wait_seconds();
+  }
+  std::string model = call->endpoint()->echoes_model()
+                          ? request->model.value_or(options_.model_name)
+                          : options_.model_name;
   const Interruption interruption(call->is_over(), give_way);
   Expected<PreparedRequest> prepared = PrepareRequest(
       *request, {config_, tokenizer_, options_, scheduler_.limits(), &interruption}, on_delta);

@@ -35,6 +35,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_sockets.h"
 #include "launcher/engine/calibration.h"
+#include "launcher/engine/decision_probe.h"
 #include "launcher/engine/engine.h"
 #include "launcher/log/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
@@ -331,6 +332,7 @@ int RunServeCommand(const ServeFlags& flags) {
   });
   engine.Load();
   const coordinator::PassTimeModel time_model = Calibrate(engine, SecondsOf(flags.max_pass_ms));
+  ProbeDecisions(engine);
   std::optional<Service> service;
   std::optional<AddressFile> address_file;
   engine.StartupPhase([&] {

@@ -98,6 +98,8 @@ EndpointRequest ToChunked(json body) { return {"/v1/chunked", std::move(body)}; 
 
 EndpointRequest ToRerank(json body) { return {"/v1/rerank", std::move(body)}; }
 
+EndpointRequest ToSystemOne(json body) { return {"/v1/systemone", std::move(body)}; }
+
 std::string RequestLine(const std::string& custom_id, const EndpointRequest& request) {
   return json{{"custom_id", custom_id},
               {"method", "POST"},

@@ -74,6 +74,7 @@ struct EndpointRequest {
 EndpointRequest ToScore(nlohmann::json body);
 EndpointRequest ToChunked(nlohmann::json body);
 EndpointRequest ToRerank(nlohmann::json body);
+EndpointRequest ToSystemOne(nlohmann::json body);
 
 std::string RequestLine(const std::string& custom_id, const EndpointRequest& request);
 /// A request line of /v1/score.

@@ -193,6 +193,10 @@ std::string BodyOf(const v1::Response& response) {
       return coordinator::ResponseJson(
           response.rerank(), coordinator::FormOf(*v1::RerankResponse::descriptor(),
                                                  *v1::CohereRerankResponse::descriptor()));
+    case v1::Response::kSystemone:
+      return coordinator::ResponseJson(response.systemone(),
+                                       coordinator::FormOf(*v1::SystemOneResponse::descriptor(),
+                                                           *v1::SystemOneBody::descriptor()));
     default:
       return coordinator::ResponseJson(
           response.error(),
@@ -241,7 +245,53 @@ v1::Request ToRerankRequest(std::uint64_t request_id, const json& body) {
   return request;
 }
 
+void ToTextOrJson(const json& value, v1::TextOrJson& message) {
+  if (value.is_string()) {
+    message.set_text(value.get<std::string>());
+  } else if (!value.is_null()) {
+    message.set_json(value.dump());
+  }
+}
+
+void ToCriteria(const json& value, v1::DecisionCriteria& message) {
+  if (value.is_object()) {
+    message.mutable_options();
+    for (const auto& [key, description] : value.items()) {
+      v1::DecisionOption& option = *message.mutable_options()->add_options();
+      option.set_key(key);
+      ToTextOrJson(description, *option.mutable_value());
+    }
+  } else if (value.is_array()) {
+    message.mutable_levels();
+    for (const json& level : value) {
+      ToTextOrJson(level, *message.mutable_levels()->add_levels());
+    }
+  }
+}
+
+v1::Request ToSystemOneRequest(std::uint64_t request_id, const json& body) {
+  v1::Request request;
+  request.set_request_id(request_id);
+  v1::SystemOneRequest& message = *request.mutable_systemone();
+  ToTextOrJson(body.at("state"), *message.mutable_state());
+  for (const auto& [id, question] : body.at("questions").items()) {
+    v1::NamedQuestion& named = *message.add_questions();
+    named.set_key(id);
+    named.mutable_value()->set_type(question.at("type").get<std::string>());
+    ToTextOrJson(question.value("instructions", json()),
+                 *named.mutable_value()->mutable_instructions());
+    if (question.contains("criteria")) {
+      ToCriteria(question.at("criteria"), *named.mutable_value()->mutable_criteria());
+    }
+  }
+  message.set_x_label_mass(body.value("x_label_mass", false));
+  return request;
+}
+
 v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) {
+  if (request.url == "/v1/systemone") {
+    return ToSystemOneRequest(request_id, request.body);
+  }
   if (request.url == "/v1/rerank") {
     return ToRerankRequest(request_id, request.body);
   }

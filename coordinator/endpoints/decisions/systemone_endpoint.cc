@@ -54,6 +54,11 @@ class SystemOne : public MessageEndpoint {
     return MessageEndpoint::FromJson(std::move(body));
   }
 
+  /// The official SDK gives up after 10 s.
+  double max_wait_seconds() const override { return 10; }
+  /// A client may ask for any name, such as jev-latest.
+  bool echoes_model() const override { return false; }
+
   std::string_view id_field() const override { return "x-typesafe-request-id"; }
 
   const ResponseForm& error_form() const override {

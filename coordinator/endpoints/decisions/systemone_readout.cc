@@ -22,15 +22,6 @@ std::size_t SizeOf(const Question& question) {
   return question.type == DecisionType::kNoul ? 2 : question.texts.size();
 }
 
-/// The part of the vocabulary's probability that the labels have.
-double LabelMass(const RowLogits& row) {
-  double sum = 0;
-  for (const float logit : row.label_logits) {
-    sum += std::exp(static_cast<double>(logit) - static_cast<double>(row.max));
-  }
-  return sum / row.sum_exp;
-}
-
 bool IsFinite(const RowLogits& row) {
   return std::ranges::all_of(row.label_logits, [](float logit) { return std::isfinite(logit); });
 }

@@ -21,6 +21,7 @@ ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point
       generations(std::move(job.generations)),
       path{std::move(job.client), job.priority},
       deadline(job.deadline),
+      max_wait_seconds(job.max_wait_seconds),
       cache_salt(std::move(job.cache_salt)),
       rows(job.sequences.size()),
       unfinished_sequences(job.sequences.size()) {

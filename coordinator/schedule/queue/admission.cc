@@ -163,12 +163,14 @@ std::optional<Admission::Refusal> Admission::QueueRefusal(const NewJob& job,
 std::optional<Admission::Refusal> Admission::WaitRefusal(const NewJob& job, const QueueState& queue,
                                                          double wait, Clock::time_point now,
                                                          bool is_promised) {
-  const double longest = *limits_.max_wait_seconds;
+  const double longest = std::min(*limits_.max_wait_seconds, job.max_wait_seconds);
   double with_promised = wait;
   if (!is_promised && wait > kPromisedPart * longest) {
     with_promised += promises_.PromisedSeconds(PromiseOwner(job, queue), now);
   }
-  if (with_promised <= (is_promised ? kPromisedWaits * longest : longest)) {
+  const double longest_promised =
+      std::min(kPromisedWaits * *limits_.max_wait_seconds, job.max_wait_seconds);
+  if (with_promised <= (is_promised ? longest_promised : longest)) {
     return std::nullopt;
   }
   return Refusal{"wait_too_long",

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -37,6 +38,7 @@ struct NewJob {
   JobSize size;
   JobForecast forecast;
   std::optional<Clock::time_point> deadline;
+  double max_wait_seconds = std::numeric_limits<double>::infinity();  ///< See Job.
 };
 
 /// What it finds.

@@ -54,13 +54,15 @@ ServerOptions Options() {
                                   FakeServer::Config(), "", why_not);
   EXPECT_NE(options.decider, nullptr) << why_not;
   options.max_questions = 40;
+  options.model_name = "the-model";
   return options;
 }
 
 BodyJson Parsed(const std::string& body) { return ValueOrFail(ParseJson(body, 1 << 20)); }
 
 struct Server : FakeServer {
-  Server() : FakeServer(Options()) {}
+  explicit Server(const SchedulerOptions& scheduler_options = {})
+      : FakeServer(Options(), scheduler_options) {}
 
   /// The response as its clients read it, or the error.
   proto::Expected<OrderedJson> Respond(const std::string& body) {
@@ -109,7 +111,7 @@ TEST(SystemOne, TheResponseIsThatOfTheHostedService) {
     keys.push_back(key);
   }
   EXPECT_EQ(keys, (std::vector<std::string>{"model", "answers", "usage"}));
-  EXPECT_EQ(response["model"], "jev");
+  EXPECT_EQ(response["model"], "the-model") << "not the name that the client asked for";
   EXPECT_EQ(response["usage"]["output_tokens"], 0);
   EXPECT_GT(response["usage"]["input_tokens"], 0);
   EXPECT_EQ(response["usage"].size(), 2U);
@@ -188,6 +190,33 @@ TEST(SystemOne, OneOptionIsAnsweredWithoutTheModel) {
       R"({"c":{"type":"choice","choice":"only","confidence":1.0,"probabilities":{"only":1.0}},)"
       R"("s":{"type":"score","score":0.0,"confidence":1.0,"legend":{"0":"x"},"probabilities":{"0":1.0}}})");
   EXPECT_EQ(response["usage"]["input_tokens"], 0);
+}
+
+TEST(SystemOne, ARequestThatCouldNotBeginWithinTheClientsTimeIsRefusedAtOnce) {
+  // Each request takes 7 to 10 s.
+  Server server(
+      {.max_wait_seconds = 30,
+       .max_pass_seconds = 1,
+       .time_model = PassTimeModel(PassRates{.overhead = 0, .row = 0.35, .key = 0, .read = 0})});
+  server.cluster.Hold();
+  const auto begin = [&](const std::string& more) {
+    const auto call = std::make_shared<AskingCall>();
+    Begin(server.service, SystemOneEndpoint(),
+          SystemOneEndpoint().FromJson(Parsed(Body("\"n\":" + kNoul, more))), call);
+    return call;
+  };
+  const std::vector<std::shared_ptr<AskingCall>> waiting = {begin(""), begin("")};
+  const auto refused = begin("")->Wait().Respond();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, 429);
+  EXPECT_EQ(refused.error().reason, "wait_too_long");
+  EXPECT_GE(refused.error().retry_after_seconds, 1);
+  const auto patient = begin(R"(,"timeout_ms":100000)");
+  server.cluster.Release();
+  for (const auto& call : {waiting[0], waiting[1], patient}) {
+    EXPECT_TRUE(call->Wait().Respond());
+  }
+  server.scheduler.WaitIdle();
 }
 
 TEST(SystemOne, TwoOrdersAreAveraged) {

@@ -68,6 +68,23 @@ TEST(Admission, NoWaitIsTooLongWithoutALimit) {
   }
 }
 
+TEST(Admission, AJobMayHaveAShorterLimitOfItsOwn) {
+  Admission admission(WithWait(30));
+  NewJob job = JobOf(kClient, 1);
+  job.max_wait_seconds = 10;
+  EXPECT_FALSE(admission.Fault(job, Behind(9.9), kNow));
+  const auto fault = admission.Fault(job, Behind(12.5), kNow);
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->message, "The request would have to wait too long: 12.5 s > 10.0 s.");
+  EXPECT_EQ(fault->retry_after_seconds, 3) << "2.5, rounded up";
+  EXPECT_TRUE(admission.Fault(job, Behind(10.1), kNow + std::chrono::seconds(3)))
+      << "no promise makes it wait longer";
+  EXPECT_FALSE(admission.Fault(JobOf(kClient, 1), Behind(12.5), kNow)) << "others may wait longer";
+  job.max_wait_seconds = 40;
+  EXPECT_TRUE(admission.Fault(job, Behind(35), kNow)) << "the server's limit is shorter";
+  EXPECT_FALSE(Admission(kUnbounded).Fault(job, Behind(100), kNow)) << "nothing is predicted";
+}
+
 TEST(Admission, AJobThatWouldMissItsDeadlineIsRefused) {
   Admission admission(WithWait(std::numeric_limits<double>::infinity()));
   NewJob job = JobOf(kClient, 2);
