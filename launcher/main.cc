@@ -15,6 +15,7 @@
 #include "coordinator/schedule/job.h"
 #include "coordinator/transports/http/access.h"
 #include "launcher/client/client_command.h"
+#include "launcher/client/decide_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
 #include "launcher/commands/command_end.h"
@@ -36,6 +37,7 @@ namespace {
 
 using scorecast::launcher::BatchFlags;
 using scorecast::launcher::ClientFlags;
+using scorecast::launcher::DecideFlags;
 using scorecast::launcher::InspectFlags;
 using scorecast::launcher::kExitFailed;
 using scorecast::launcher::RerankFlags;
@@ -227,8 +229,7 @@ void AddClientFlags(CLI::App& app, ClientFlags& flags) {
                    "none, waits for it, for ten seconds at most")
       ->type_name("FILE");
   server->require_option(1);
-  app.add_option("--timeout-ms", flags.timeout_ms,
-                 "Milliseconds after which the request is dropped")
+  app.add_option("--timeout-ms", flags.timeout_ms, "Milliseconds after which the request is dropped")
       ->default_str("none");
   app.add_option("--priority", flags.priority,
                  "Share of the server's time: from -10, the largest, to 10, the smallest")
@@ -295,6 +296,58 @@ void AddRerankFlags(CLI::App& app, RerankFlags& flags) {
       ->capture_default_str();
   app.add_flag("--raw-scores", flags.raw_scores,
                "Logits, or their difference, instead of the template's formula");
+  AddClientFlags(app, flags);
+}
+
+void AddDecideFlags(CLI::App& app, DecideFlags& flags) {
+  CLI::Option_group* request = app.add_option_group("Request");
+  request
+      ->add_option("--state", flags.state_file,
+                   "Text that the questions are about; -: standard input. The line end at the "
+                   "file's end is left out")
+      ->type_name("FILE");
+  request
+      ->add_option("--state-json", flags.state_json_file,
+                   "Instead of --state: an object or a list, which the server's template shows")
+      ->type_name("FILE");
+  request
+      ->add_option("--input", flags.input_file,
+                   "Instead of all flags about the request: a body of /v1/systemone")
+      ->type_name("FILE");
+  request->require_option(1);
+  // The callback is called for each flag as it is parsed, so questions have the order of the
+  // command line.
+  const auto add_question = [&](const std::string& name, const std::string& type,
+                                const std::string& form, const std::string& description) {
+    app.add_option_function<std::string>(
+           name,
+           [&flags, type](const std::string& text) {
+             flags.questions.push_back({.type = type, .text = text});
+           },
+           description)
+        ->type_name(form)
+        ->trigger_on_parse();
+  };
+  add_question("--question", "noul", "TEXT",
+               "A question with the answers true and false, or a statement; repeat for each. "
+               "Questions are asked in the order of the command line");
+  add_question("--choice", "choice", "ID=OPTION,…",
+               "A question with one of these options as its answer; repeat for each. The text "
+               "before = is shown to the model. A comma in an option is written \\,");
+  add_question("--score", "score", "ID=LEVEL,…",
+               "A question whose answer is one of these levels, the lowest first; repeat for each");
+  app.add_option("--instructions", flags.instructions,
+                 "Text that the model gets for a question instead of its ID, which for --question "
+                 "is its text; repeat for each")
+      ->type_name("ID=TEXT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--x-orders", flags.x_orders,
+                 "2: asks each question also with its options reversed, and averages; not with "
+                 "--score")
+      ->capture_default_str();
+  app.add_flag("--x-label-mass", flags.x_label_mass,
+               "Also how much of the model's probability the labels of the options have together");
   AddClientFlags(app, flags);
 }
 
@@ -408,6 +461,13 @@ int main(int argc, char** argv) {
       "Sends documents to a server that reranks, and prints them best first: score, bar, document");
   AddRerankFlags(*rerank, rerank_flags);
 
+  DecideFlags decide_flags;
+  CLI::App* decide = app.add_subcommand(
+      "decide",
+      "Sends questions about a state to a server, and prints for each the probability of each "
+      "answer, with > before the most likely one");
+  AddDecideFlags(*decide, decide_flags);
+
   TokenizeFlags tokenize_flags;
   CLI::App* tokenize = app.add_subcommand(
       "tokenize", R"(Reads {"text":...} lines from standard input and prints {"ids":[...]} lines)");
@@ -451,6 +511,9 @@ int main(int argc, char** argv) {
   }
   if (*rerank) {
     return Guarded(true, [&] { return RunRerankCommand(rerank_flags); });
+  }
+  if (*decide) {
+    return Guarded(true, [&] { return RunDecideCommand(decide_flags); });
   }
   if (*supervise) {
     scorecast::proto::StartLog(supervise_flags.log_level);

@@ -2,10 +2,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
@@ -23,5 +26,8 @@ BodyJson* FindMember(BodyJson& json, std::string_view key);
 
 /// Whether a body has a member that is not null.
 bool HasMember(const BodyJson& json, std::string_view key);
+
+/// A 400 "duplicate_key" if an object in `json` has a key twice.
+std::optional<proto::Error> DuplicateKeyFault(const BodyJson& json);
 
 }  // namespace scorecast::coordinator

@@ -9,11 +9,9 @@
 #include <istream>
 #include <stdexcept>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "coordinator/json/response_writer.h"
 #include "launcher/client/ranking_lines.h"
+#include "launcher/client/terminal_text.h"
 #include "proto/base/one_line.h"
 #include "proto/http_responses.pb.h"
 
@@ -67,12 +65,6 @@ v1::Request ToRequest(const RerankFlags& flags, const std::vector<std::string>& 
     rerank.set_timeout_ms(*flags.timeout_ms);
   }
   return request;
-}
-
-/// Number of columns of the terminal if standard output is one, else 0.
-int TerminalColumns() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void PrintLines(const v1::RerankResponse& response, const std::vector<std::string>& documents) {

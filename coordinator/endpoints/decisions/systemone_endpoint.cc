@@ -2,11 +2,11 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "coordinator/endpoints/decisions/systemone_request.h"
 #include "coordinator/endpoints/message_endpoint.h"
+#include "coordinator/json/body_json.h"
 #include "coordinator/json/body_members.h"
 #include "coordinator/request/request_error.h"
 #include "proto/http_responses.pb.h"
@@ -14,29 +14,6 @@
 
 namespace scorecast::coordinator {
 namespace {
-
-/// A key that an object in `json` has twice; null if there is none. The order of keys is meaning,
-/// so none of them may be dropped silently.
-const std::string* DuplicateKey(const BodyJson& json) {
-  if (json.is_object()) {
-    std::unordered_set<std::string_view> seen;
-    for (const auto& [key, value] : *json.get_ptr<const BodyJson::object_t*>()) {
-      if (!seen.insert(key).second) {
-        return &key;
-      }
-      if (const std::string* duplicate = DuplicateKey(value)) {
-        return duplicate;
-      }
-    }
-  } else if (json.is_array()) {
-    for (const BodyJson& value : json) {
-      if (const std::string* duplicate = DuplicateKey(value)) {
-        return duplicate;
-      }
-    }
-  }
-  return nullptr;
-}
 
 class SystemOne : public MessageEndpoint {
  public:
@@ -47,9 +24,9 @@ class SystemOne : public MessageEndpoint {
             RequestFormOf<v1::SystemOneRequest>({PrepareSystemOne, SystemOneResponseBytesBound})) {}
 
   ParsedRequest FromJson(BodyJson body) const override {
-    if (const std::string* key = DuplicateKey(body)) {
-      return proto::Unexpected(BadRequest(
-          "duplicate_key", "An object of the request has the key " + Quoted(*key) + " twice.", ""));
+    // The order of keys is meaning, so none of them may be dropped silently.
+    if (auto fault = DuplicateKeyFault(body)) {
+      return proto::Unexpected(*std::move(fault));
     }
     return MessageEndpoint::FromJson(std::move(body));
   }
