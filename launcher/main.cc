@@ -36,6 +36,7 @@
 namespace {
 
 using scorecast::launcher::BatchFlags;
+using scorecast::launcher::CalibrateFlags;
 using scorecast::launcher::ClientFlags;
 using scorecast::launcher::DecideFlags;
 using scorecast::launcher::InspectFlags;
@@ -43,6 +44,7 @@ using scorecast::launcher::kExitFailed;
 using scorecast::launcher::RerankFlags;
 using scorecast::launcher::ScoreFlags;
 using scorecast::launcher::ServeFlags;
+using scorecast::launcher::ServerFlags;
 using scorecast::launcher::SuperviseFlags;
 using scorecast::launcher::TokenizeFlags;
 
@@ -218,8 +220,8 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->default_str(std::to_string(flags.drain_time.count()));
 }
 
-/// The flags of every command that sends one request to a server.
-void AddClientFlags(CLI::App& app, ClientFlags& flags) {
+/// The flags of every command that sends requests to a server.
+void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   CLI::Option_group* server = app.add_option_group("Server");
   server->add_option("--connect", flags.connect, "Address of the server's request socket")
       ->type_name("HOST:PORT");
@@ -229,7 +231,7 @@ void AddClientFlags(CLI::App& app, ClientFlags& flags) {
                    "none, waits for it, for ten seconds at most")
       ->type_name("FILE");
   server->require_option(1);
-  app.add_option("--timeout-ms", flags.timeout_ms, "Milliseconds after which the request is dropped")
+  app.add_option("--timeout-ms", flags.timeout_ms, "Milliseconds after which a request is dropped")
       ->default_str("none");
   app.add_option("--priority", flags.priority,
                  "Share of the server's time: from -10, the largest, to 10, the smallest")
@@ -246,6 +248,11 @@ void AddClientFlags(CLI::App& app, ClientFlags& flags) {
       ->check(CLI::Range(0.001, 86400.0))
       ->default_str(
           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
+}
+
+/// The flags of every command that sends one request to a server.
+void AddClientFlags(CLI::App& app, ClientFlags& flags) {
+  AddServerFlags(app, flags);
   app.add_flag("--json", flags.json, "Prints the whole response as JSON");
 }
 
@@ -468,6 +475,27 @@ int main(int argc, char** argv) {
       "answer, with > before the most likely one");
   AddDecideFlags(*decide, decide_flags);
 
+  CalibrateFlags calibrate_flags;
+  CLI::App* calibrate = app.add_subcommand(
+      "calibrate",
+      "Asks a server questions whose answers are known, finds the temperatures of its decision "
+      "template that fit, and prints for each type of question how good the answers are before and "
+      "after. A line whose bytes have an odd FNV-1a digest is held out: it measures, and is not "
+      "used to fit. A type with fewer than 50 questions to fit keeps its temperature");
+  calibrate
+      ->add_option("--input", calibrate_flags.input,
+                   "Bodies of /v1/systemone, one per line, each with labels: the right answers by "
+                   "question id (true or false, an option, or the index of a level from 0); -: "
+                   "standard input. May be compressed with gzip or zstd")
+      ->required()
+      ->type_name("FILE");
+  calibrate
+      ->add_option("--output", calibrate_flags.output,
+                   "Gets the line \"temperature: …\" for the server's decision template")
+      ->required()
+      ->type_name("FILE");
+  AddServerFlags(*calibrate, calibrate_flags.server);
+
   TokenizeFlags tokenize_flags;
   CLI::App* tokenize = app.add_subcommand(
       "tokenize", R"(Reads {"text":...} lines from standard input and prints {"ids":[...]} lines)");
@@ -511,6 +539,9 @@ int main(int argc, char** argv) {
   }
   if (*rerank) {
     return Guarded(true, [&] { return RunRerankCommand(rerank_flags); });
+  }
+  if (*calibrate) {
+    return Guarded(true, [&] { return RunCalibrateCommand(calibrate_flags); });
   }
   if (*decide) {
     return Guarded(true, [&] { return RunDecideCommand(decide_flags); });

@@ -85,7 +85,8 @@ set_allowed() {
     shard/*) allowed='shard proto' ;;
     # No folder of the launcher includes another one that includes it.
     launcher/address/*) allowed='launcher/address proto/base' ;;
-    launcher/client/*) allowed='launcher/client launcher/address coordinator proto' ;;
+    launcher/calibrate/*) allowed='launcher/calibrate proto/base' ;;
+    launcher/client/*) allowed='launcher/client launcher/address launcher/calibrate coordinator proto' ;;
     launcher/supervisor/*) allowed='launcher/supervisor launcher/address coordinator proto' ;;
     launcher/host/*) allowed='launcher/host launcher/address launcher/supervisor proto' ;;
     launcher/engine/*) allowed='launcher/engine launcher/host coordinator shard proto' ;;
@@ -329,6 +330,9 @@ self_check() {
 0 launcher/a.cc #include "coordinator/endpoints/b.h"
 0 launcher/commands/a.cc #include "launcher/engine/b.h"
 0 launcher/engine/a.cc #include "launcher/host/b.h"
+0 launcher/client/a.cc #include "launcher/calibrate/b.h"
+1 launcher/calibrate/a.cc #include "launcher/client/b.h"
+1 launcher/calibrate/a.cc #include "coordinator/text/b.h"
 1 launcher/host/a.cc #include "launcher/engine/b.h"
 1 launcher/engine/a.cc #include "launcher/log/b.h"
 1 launcher/log/a.cc #include "launcher/commands/b.h"

@@ -1,35 +1,152 @@
 #include "launcher/client/client_command.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <exception>
+#include <mutex>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include <google/protobuf/stubs/logging.h>
 
+#include "launcher/client/client.h"
 #include "launcher/client/retrying_call.h"
 #include "launcher/client/server_location.h"
 
 namespace scorecast::launcher {
 
-v1::Response CallServer(const ClientFlags& flags, const v1::Request& request) {
+namespace {
+
+/// The connections of one thread: one for all of its requests while the server keeps it.
+class Caller {
+ public:
+  explicit Caller(const ServerFlags& flags)
+      : flags_(flags),
+        location_(flags.connect_file.empty() ? ServerLocation::At(flags.connect)
+                                             : ServerLocation::InFile(flags.connect_file)) {}
+
+  /// On a connection of its own. Faults say what a user can do.
+  v1::Response CallOnce(const v1::Request& request) {
+    return WithPlainFaults([&] { return RetryingCall(location_, request, options()); });
+  }
+
+  /// On the same connection as the request before, if it still is there. Sends the request again
+  /// when the server says, if that is within the time of the reply.
+  v1::Response Call(const v1::Request& request) {
+    const auto end = std::chrono::steady_clock::now() + flags_.timeout;
+    while (true) {
+      v1::Response response = WithPlainFaults([&] { return Try(request); });
+      if (!response.has_error() || !response.error().has_retry_after_seconds()) {
+        return response;
+      }
+      const std::chrono::seconds pause(
+          std::max<std::int64_t>(response.error().retry_after_seconds(), 1));
+      if (std::chrono::steady_clock::now() + pause > end) {
+        return response;
+      }
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+ private:
+  ClientOptions options() const { return {.timeout = flags_.timeout}; }
+
+  v1::Response Try(const v1::Request& request) {
+    try {
+      if (!client_) {
+        client_.emplace(location_.Address(), options());
+      }
+      return client_->Call(request);
+    } catch (const ConnectionLost&) {
+      client_.reset();
+      return RetryingCall(location_, request, options());
+    }
+  }
+
+  template <typename Make>
+  v1::Response WithPlainFaults(const Make& make) const {
+    try {
+      return make();
+    } catch (const TimedOut&) {
+      std::ostringstream seconds;
+      seconds << std::chrono::duration<double>(flags_.timeout).count();
+      throw std::runtime_error(location_.Name() + " did not reply within --timeout " +
+                               seconds.str() + " s");
+    } catch (const ConnectionLost& fault) {
+      if (flags_.connect_file.empty() || !std::filesystem::exists(flags_.connect_file)) {
+        throw;
+      }
+      throw std::runtime_error(fault.what() + std::string("; this is the address of ") +
+                               location_.Name() + ", which may have been killed");
+    }
+  }
+
+  const ServerFlags& flags_;
+  const ServerLocation location_;
+  std::optional<Client> client_;
+};
+
+/// What the threads of many calls share.
+struct ManyCalls {
+  std::mutex mutex;
+  std::size_t next = 0;
+  std::size_t end = 0;       ///< No request from here on is begun.
+  std::size_t faulty = 0;    ///< Index of the request of `fault`.
+  std::exception_ptr fault;  ///< Of the first request, by index, that has one.
+};
+
+}  // namespace
+
+v1::Response CallServer(const ServerFlags& flags, const v1::Request& request) {
   // Protobuf would log text that is not valid UTF-8, but the server refuses such text anyway.
   google::protobuf::SetLogHandler(nullptr);
-  const ServerLocation location = flags.connect_file.empty()
-                                      ? ServerLocation::At(flags.connect)
-                                      : ServerLocation::InFile(flags.connect_file);
-  try {
-    return RetryingCall(location, request, {.timeout = flags.timeout});
-  } catch (const TimedOut&) {
-    std::ostringstream seconds;
-    seconds << std::chrono::duration<double>(flags.timeout).count();
-    throw std::runtime_error(location.Name() + " did not reply within --timeout " + seconds.str() +
-                             " s");
-  } catch (const ConnectionLost& fault) {
-    if (flags.connect_file.empty() || !std::filesystem::exists(flags.connect_file)) {
-      throw;
+  return Caller(flags).CallOnce(request);
+}
+
+void CallServerManyTimes(
+    const ServerFlags& flags, std::size_t count,
+    const std::function<v1::Request(std::size_t index)>& request,
+    const std::function<bool(std::size_t index, const v1::Response& response)>& on_response) {
+  ManyCalls calls;
+  calls.end = count;
+  const auto run = [&] {
+    Caller caller(flags);
+    std::unique_lock lock(calls.mutex);
+    while (calls.next < calls.end) {
+      const std::size_t index = calls.next++;
+      lock.unlock();
+      std::exception_ptr fault;
+      v1::Response response;
+      try {
+        response = caller.Call(request(index));
+      } catch (...) {
+        fault = std::current_exception();
+      }
+      lock.lock();
+      try {
+        if (!fault && !on_response(index, response)) {
+          calls.end = 0;
+        }
+      } catch (...) {
+        fault = std::current_exception();
+      }
+      if (fault && (!calls.fault || index < calls.faulty)) {
+        calls.fault = fault;
+        calls.faulty = index;
+      }
+      calls.end = calls.fault ? 0 : calls.end;
     }
-    throw std::runtime_error(fault.what() + std::string("; this is the address of ") +
-                             location.Name() + ", which may have been killed");
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < std::min(kCallsAtOnce, count); ++i) {
+      threads.emplace_back(run);
+    }
+  }
+  if (calls.fault) {
+    std::rethrow_exception(calls.fault);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "coordinator/transports/batch/line_share.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "coordinator/transports/http/http_options.h"
+#include "launcher/client/client_command.h"
 #include "launcher/engine/engine_flags.h"
 
 namespace scorecast::launcher {
@@ -69,6 +70,12 @@ struct InspectFlags {
   int ranks = 1;
 };
 
+struct CalibrateFlags {
+  ServerFlags server;
+  std::string input;             ///< Labelled requests; "-": standard input.
+  std::filesystem::path output;  ///< Gets the line of a template.
+};
+
 struct TokenizeFlags {
   std::filesystem::path model;
   bool no_special = false;
@@ -85,5 +92,9 @@ int RunServeCommand(const ServeFlags& flags);
 int RunSuperviseCommand(const SuperviseFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);
 int RunTokenizeCommand(const TokenizeFlags& flags);
+/// Asks a server labelled questions, writes the temperatures that fit its answers, and prints how
+/// good the answers are before and after. Throws std::runtime_error if a line is faulty or refused,
+/// or if no reply comes in time; the output then stays as it was.
+int RunCalibrateCommand(const CalibrateFlags& flags);
 
 }  // namespace scorecast::launcher

@@ -82,6 +82,12 @@ void SetAnswer(Question& question, const std::vector<double>& probabilities,
 
 proto::Expected<std::unique_ptr<EndpointResponse>> SystemOneReadout::Respond(const JobRows& rows) {
   auto response = std::make_unique<v1::SystemOneResponse>();
+  const DecisionTemperatures& temperatures = decider->temperatures();
+  response->add_temperatures(temperatures.noul);
+  for (const double temperature : temperatures.choice) {
+    response->add_temperatures(temperature);
+  }
+  response->add_temperatures(temperatures.score);
   response->mutable_answers()->Reserve(static_cast<int>(questions.size()));
   for (Question& question : questions) {
     const std::optional<std::vector<double>> probabilities =
