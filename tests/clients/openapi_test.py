@@ -8,7 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tests.clients.service import DOCUMENTS, QUERY, Service
+from tests.clients.decisions import decision_service
+from tests.clients.service import DOCUMENTS, QUERY
 
 # A deadline in a request may pass, and sometimes schemathesis draws a short one.
 CONFIG = """
@@ -22,7 +23,7 @@ EXAMPLES = 40  # For each endpoint.
 
 class OpenApi(unittest.TestCase):
     def test_responses(self) -> None:
-        with Service() as service, tempfile.TemporaryDirectory() as directory:
+        with decision_service() as service, tempfile.TemporaryDirectory() as directory:
             ranking = service.post("/v1/rerank", {"query": QUERY, "documents": DOCUMENTS})["results"]
             config = Path(directory) / "schemathesis.toml"
             config.write_text(CONFIG)

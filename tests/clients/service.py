@@ -71,6 +71,13 @@ class Service:
             raise AssertionError(f"{path}: {code}: {response}")
         return response
 
+    def get(self, path: str) -> Any:
+        """The body of a response with the code 200."""
+        code, response = self.ask(path)
+        if code != 200:
+            raise AssertionError(f"{path}: {code}: {response}")
+        return response
+
     def ask(self, path: str, body: Any = None) -> tuple[int, Any]:
         """Code and body of the response to a POST, or to a GET if there is no body."""
         data = None if body is None else json.dumps(body).encode()
