@@ -94,7 +94,8 @@ class Answers(SdkTest):
 
     def test_model_and_usage(self) -> None:
         response = self.client.system_one(state=STATE, questions=NOUL)
-        plain = service.post("/v1/systemone", {"state": STATE, "model": "jev-latest", "questions": {"a": {"type": "noul", "instructions": "Is it?"}}})
+        question = {"type": "noul", "instructions": "Is it?"}
+        plain = service.post("/v1/systemone", {"state": STATE, "model": "jev-latest", "questions": {"a": question}})
         self.assertEqual(response.model, plain["model"])
         self.assertGreater(plain["usage"]["input_tokens"], 10)
         self.assertEqual(response.usage.model_dump(), plain["usage"])

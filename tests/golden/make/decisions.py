@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Makes the reference tokens of decision prompts.
 
-    decisions.py OUT_DIR SHARED_DIR
+    decisions.py OUT_DIR SHARED_DIR [MODELS_DIR]
 
-Needs tokenizers and sentencepiece (made with 0.22.2 and 0.2.1). The prompts are spelled here as SGLang's prompt format 1 and
+Needs tokenizers and sentencepiece (made with 0.22.2 and 0.2.1), for models torch and transformers (2.7.1 and 4.57.6). The prompts are spelled here as SGLang's prompt format 1 and
 the models' chat templates spell them, not read from scorecast's template files; a prompt is tokenized as one text, as SGLang
 does. SHARED_DIR has tokenizers/qwen3, tokenizers/llama3 (tokenizer.json) and tokenizers/llama2-sentencepiece
 (tokenizer.model). Writes into OUT_DIR
   cases.jsonl       state, and a question as a client sends it;
-  TEMPLATE.jsonl    for each case the tokens of its prompt, and of its labels behind that.
+  TEMPLATE.jsonl    for each case the tokens of its prompt, and of its labels behind that;
+  MODEL.jsonl       for each model of MODELS_DIR and each case the probabilities of the options, by the logits of the labels
+                    in float64. Those of a noul are of yes and no, whose two spellings are summed.
 """
 import json, os, sys
 import sentencepiece
@@ -77,9 +79,24 @@ TEMPLATES = {
     "sglang-v1-llama2": lambda c: "[INST] %s [/INST]" % c.strip(),
 }
 
+MODELS = {"qwen3-tiny": "sglang-v1-qwen3", "llama2-tiny": "sglang-v1-llama2"}
+
+
+def probabilities(directory, cases, prompts):
+    import torch
+    from transformers import AutoModelForCausalLM
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float64, attn_implementation="eager").eval()
+    for case, prompt in zip(cases, prompts):
+        with torch.no_grad():
+            logits = model(torch.tensor([prompt["ids"]])).logits[0, -1, prompt["labels"]]
+        found = torch.softmax(logits, 0)
+        if case["question"]["type"] == "noul":
+            found = found.reshape(2, 2).sum(1)
+        yield {"probabilities": [round(one, 10) for one in found.tolist()]}
+
 
 def main():
-    out, shared = sys.argv[1:]
+    out, shared, *models = sys.argv[1:]
     hf = lambda name: Tokenizer.from_file(os.path.join(shared, "tokenizers", name, "tokenizer.json"))
     encoders = {name: (lambda t: lambda s: t.encode(s, add_special_tokens=False).ids)(hf(name)) for name in ("qwen3", "llama3")}
     pieces = sentencepiece.SentencePieceProcessor(os.path.join(shared, "tokenizers/llama2-sentencepiece/tokenizer.model"))
@@ -89,6 +106,7 @@ def main():
     with open(os.path.join(out, "cases.jsonl"), "w") as file:
         for case in cases:
             file.write(json.dumps(case, ensure_ascii=False) + "\n")
+    prompts = {}
     for name, wrap in TEMPLATES.items():
         encode = encoders["llama2" if name.endswith("llama2") else "llama3" if "llama3" in name else "qwen3"]
         label = lambda prompt, ids, one: (lambda both: both[-1] if both[:-1] == ids else None)(encode(prompt + one))
@@ -103,7 +121,12 @@ def main():
                     labels = [str(i) for i in range(count)] if question["type"] == "score" else ["yes", "Yes", "no", "No"]
                 prompt = wrap(content(case["state"], question, labels))
                 ids = encode(prompt)
-                file.write(json.dumps({"ids": ids, "labels": [label(prompt, ids, one) for one in labels]}, separators=(",", ":")) + "\n")
+                prompts.setdefault(name, []).append({"ids": ids, "labels": [label(prompt, ids, one) for one in labels]})
+                file.write(json.dumps(prompts[name][-1], separators=(",", ":")) + "\n")
+    for name, template in MODELS.items() if models else ():
+        with open(os.path.join(out, name + ".jsonl"), "w") as file:
+            for one in probabilities(os.path.join(models[0], name), cases, prompts[template]):
+                file.write(json.dumps(one, separators=(",", ":")) + "\n")
 
 
 main()
