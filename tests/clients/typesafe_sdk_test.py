@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import unittest
 from typing import Any
+from unittest import mock
 
 import httpx2
 import typesafe_sdk as sdk
@@ -121,6 +123,13 @@ class Answers(SdkTest):
         self.assertEqual(as_json(client.system_one(state=STATE, questions=typed(QUESTIONS))), answers(service))
         self.assertEqual(self.sent[-1].url.path, "/api/v1/systemone")
 
+    def test_environment(self) -> None:
+        with mock.patch.dict(os.environ, TYPESAFE_API_KEY="unused", TYPESAFE_BASE_URL=service.url, TYPESAFE_DEFAULT_MODEL="demo"), \
+                TypeSafeClient() as client:
+            response = client.system_one(state=STATE, questions=typed(QUESTIONS))
+        self.assertEqual(as_json(response), answers(service))
+        self.assertEqual(response.model, "demo")
+
     def test_list_of_models(self) -> None:
         models = self.client.models.list().models
         self.assertEqual([model.model_dump() for model in models], service.get("/v1/models")["models"])
@@ -211,6 +220,7 @@ class Busy(DecisionTest):
             self.assertEqual(error.retry_after_ms, 1000 * int(error.headers["retry-after"]))
             self.assertGreaterEqual(error.retry_after_ms, 1000)
             self.assertIn("wait", str(error))
+            self.assertRegex(error.request_id, r"^req_[0-9a-f]{32}$")
             self.assertEqual(as_json(client.system_one(state=STATE, questions=typed(QUESTIONS))), expected)
 
     def test_the_client_comes_back(self) -> None:
