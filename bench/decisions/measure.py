@@ -12,6 +12,7 @@ from bench.progress import progress
 
 TIMED = 10  # Of the requests one by one. More are extrapolated.
 FEW_QUESTIONS, FEW_REQUESTS = 5, 10
+_CHANCE_TOKENS = 16  # So many states do not begin with the same word, which is one of 676.
 TARGET_QUESTIONS, TARGET_OVER_ONE, TARGET_FASTER = 20, 2.0, 10.0
 
 
@@ -75,10 +76,10 @@ class Rounds:
         state = self._texts.state()
         self._timed(self._cached, state, 1)
         figures.few_seconds.append([self._timed(self._cached, state, FEW_QUESTIONS) for _ in range(FEW_REQUESTS)])
-        # Each state is computed once, and all other requests find it in the cache.
+        # Each state is computed once, and all other requests find it in the cache. A new state may begin as an older one does.
         expected = STATE_TOKENS * (sum(1 + min(asked.questions, TIMED) for asked in figures.asked) + FEW_REQUESTS)
         cached = self._cached.cached_tokens(before + expected) - before
-        if cached != expected:
+        if not expected <= cached < expected + _CHANCE_TOKENS:
             raise ServiceFailed(f"{cached} tokens were cached, not {expected}")
 
     def _ask(self, asked: Asked) -> None:
