@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "coordinator/text/unicode/unicode_classes.h"
-#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
@@ -16,18 +15,6 @@ using proto::Unexpected;
 namespace {
 
 using Ids = std::vector<TokenId>;
-
-/// The text behind the white space that it begins with.
-std::string_view WithoutLeadingSpace(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint first = FirstCodePoint(text);
-    if (!IsWhiteSpace(first.value)) {
-      break;
-    }
-    text.remove_prefix(first.length);
-  }
-  return text;
-}
 
 /// The value of each place of a text.
 using PlaceValues = std::initializer_list<std::pair<std::string_view, std::string_view>>;

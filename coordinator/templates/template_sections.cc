@@ -5,27 +5,13 @@
 #include <utility>
 
 #include "coordinator/text/unicode/unicode_classes.h"
-#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
-namespace {
-
-bool HasInk(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint first = FirstCodePoint(text);
-    if (!IsWhiteSpace(first.value)) {
-      return true;
-    }
-    text.remove_prefix(first.length);
-  }
-  return false;
-}
-
-}  // namespace
 
 std::vector<SpecialToken> ControlTokens(const Tokenizer& tokenizer) {
   std::vector<SpecialToken> tokens = tokenizer.special_tokens();
-  std::erase_if(tokens, [](const SpecialToken& token) { return !HasInk(token.text); });
+  std::erase_if(tokens,
+                [](const SpecialToken& token) { return WithoutLeadingSpace(token.text).empty(); });
   std::stable_sort(tokens.begin(), tokens.end(), [](const SpecialToken& a, const SpecialToken& b) {
     return a.text.size() > b.text.size();
   });

@@ -9,6 +9,7 @@
 
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/text/unicode/unicode_classes.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/count.h"
 #include "proto/base/one_line.h"
@@ -140,7 +141,7 @@ class QuestionCheck {
   std::optional<Error> CheckOutcomes(const v1::DecisionOptions& outcomes) {
     constexpr std::array<std::string_view, 2> kOutcomes = {"true", "false"};
     checked_.options.resize(2);
-    bool is_described = !checked_.instructions.empty();
+    bool is_described = !WithoutLeadingSpace(checked_.instructions).empty();
     for (const v1::DecisionOption& outcome : outcomes.options()) {
       const std::string field = CriteriaField() + "." + proto::OneLine(outcome.key());
       const auto* found = std::ranges::find(kOutcomes, outcome.key());
@@ -154,7 +155,7 @@ class QuestionCheck {
       if (auto fault = Read(outcome.value(), field, /*is_required=*/false, text)) {
         return fault;
       }
-      is_described = is_described || !text.empty();
+      is_described = is_described || !WithoutLeadingSpace(text).empty();
     }
     if (!is_described) {
       return BadRequest("no_question",

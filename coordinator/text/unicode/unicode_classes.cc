@@ -128,4 +128,15 @@ void AppendLowercase(char32_t c, std::string& text) {
   }
 }
 
+std::string_view WithoutLeadingSpace(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint first = FirstCodePoint(text);
+    if (!IsWhiteSpace(first.value)) {
+      break;
+    }
+    text.remove_prefix(first.length);
+  }
+  return text;
+}
+
 }  // namespace scorecast::coordinator

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <string_view>
 
 namespace scorecast::coordinator {
 
@@ -19,5 +21,8 @@ bool IsPunctuation(char32_t code_point);
 
 /// Appends the lower case of a character as UTF-8: Rust's char::to_lowercase.
 void AppendLowercase(char32_t code_point, std::string& text);
+
+/// The text behind the white space that it begins with. `text` is valid UTF-8.
+std::string_view WithoutLeadingSpace(std::string_view text);
 
 }  // namespace scorecast::coordinator

@@ -294,6 +294,8 @@ TEST(SystemOne, RefusesWhatItDoesNotUnderstand) {
        "unknown_field questions.q.level"},
       {of_question(R"({"type":"noul"})"), "no_question questions.q"},
       {of_question(R"({"type":"noul","criteria":{"true":null}})"), "no_question questions.q"},
+      {of_question(R"({"type":"noul","instructions":" \n","criteria":{"true":"\u3000"}})"),
+       "no_question questions.q"},
       {of_question(R"({"type":"noul","instructions":"x","criteria":{"maybe":"y"}})"),
        "unknown_field questions.q.criteria.maybe"},
       {of_question(R"({"type":"noul","instructions":"x","criteria":["y"]})"),
