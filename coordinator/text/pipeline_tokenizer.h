@@ -10,6 +10,7 @@
 
 #include "coordinator/text/models/bpe_model.h"
 #include "coordinator/text/models/unigram_model.h"
+#include "coordinator/text/models/word_piece_model.h"
 #include "coordinator/text/steps/added_tokens.h"
 #include "coordinator/text/steps/decoder.h"
 #include "coordinator/text/steps/pre_tokenizer.h"
@@ -24,7 +25,7 @@ class PipelineTokenizer final : public Tokenizer {
   struct Parts {
     AddedTokens added_tokens;
     PreTokenizer pre_tokenizer;
-    std::variant<BpeModel, UnigramModel> model;
+    std::variant<BpeModel, UnigramModel, WordPieceModel> model;
     Decoder decoder;
     std::string_view kind;
     std::vector<std::string> spellings;  ///< What is decoded, by id; empty for ids without a token.

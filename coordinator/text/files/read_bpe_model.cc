@@ -29,35 +29,6 @@ void CheckOptions(const JsonCursor& model) {
   }
 }
 
-IdBySpelling ReadVocabulary(const JsonCursor& vocabulary) {
-  if (!vocabulary.value().is_object()) {
-    vocabulary.Fail("not an object");
-  }
-  const auto& entries = vocabulary.value().get_ref<const nlohmann::json::object_t&>();
-  IdBySpelling ids;
-  ids.reserve(entries.size());
-  std::vector<bool> taken;
-  for (const auto& [spelling, value] : entries) {
-    const bool in_range = value.is_number_unsigned() &&
-                          value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxTokenId);
-    if (!in_range) {
-      vocabulary.Fail("the id of " + Quoted(spelling) + " is not a whole number in 0 … " +
-                      std::to_string(kMaxTokenId));
-    }
-    const auto id = value.get<TokenId>();
-    if (static_cast<std::size_t>(id) >= taken.size()) {
-      taken.resize(static_cast<std::size_t>(id) + 1);
-    }
-    if (taken[id]) {
-      vocabulary.Fail("two tokens have the id " + std::to_string(id) + ", one of them " +
-                      Quoted(spelling));
-    }
-    taken[id] = true;
-    ids.emplace(spelling, id);
-  }
-  return ids;
-}
-
 class MergesReader {
  public:
   MergesReader(const JsonCursor& merges, const IdBySpelling& ids) : merges_(merges), ids_(ids) {

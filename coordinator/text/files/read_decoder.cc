@@ -31,6 +31,9 @@ class Reader {
       steps_.emplace_back(ReadStrip(step));
     } else if (type == "Metaspace") {
       steps_.emplace_back(ReadMetaspace(step));
+    } else if (type == "WordPiece") {
+      steps_.emplace_back(Decoder::WordPiece{.prefix = step.At("prefix").String(),
+                                             .cleanup = step.At("cleanup").Bool()});
     } else if (type == "ByteLevel") {
       if (!steps_.empty()) {
         step.Fail("ByteLevel after another step is not supported");

@@ -12,6 +12,8 @@ namespace {
 
 using proto::TokenId;
 
+constexpr std::int64_t kMaxWordCharacters = 1'000'000'000;
+
 UnigramModel::Token ReadScoredToken(const JsonCursor& entry) {
   const nlohmann::json& value = entry.value();
   if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number()) {
@@ -47,6 +49,24 @@ ReadModel ReadUnigramModel(const JsonCursor& model) {
           .ids = std::move(ids)};
 }
 
+/// Throws StartupError if the model is malformed or has no unknown token.
+ReadModel ReadWordPieceModel(const JsonCursor& model) {
+  IdBySpelling ids = ReadVocabulary(model.At("vocab"));
+  const JsonCursor unknown_text = model.At("unk_token");
+  const auto unknown = ids.find(unknown_text.String());
+  if (unknown == ids.end()) {
+    unknown_text.Fail(Quoted(unknown_text.String()) + " is not in the vocabulary");
+  }
+  WordPieceModel::Data data = {
+      .tokens = {},
+      .continuing_prefix = model.At("continuing_subword_prefix").String(),
+      .unknown = unknown->second,
+      .max_word_characters = static_cast<std::size_t>(
+          model.At("max_input_chars_per_word").Integer(0, kMaxWordCharacters))};
+  data.tokens.assign(ids.begin(), ids.end());
+  return {.model = WordPieceModel(data), .kind = "WordPiece", .ids = std::move(ids)};
+}
+
 }  // namespace
 
 ReadModel ReadTokenizerModel(const JsonCursor& model, bool is_byte_level) {
@@ -57,12 +77,50 @@ ReadModel ReadTokenizerModel(const JsonCursor& model, bool is_byte_level) {
     }
     return ReadUnigramModel(model);
   }
-  // Files from before 2021 have no `type`; then a model with merges is taken for BPE.
-  if (type ? type->String() != "BPE" : !model.Find("merges")) {
+  // Files from before 2021 have no `type`. Then a model with merges is taken for BPE, and one with
+  // a prefix for WordPiece.
+  const bool has_merges = model.Find("merges").has_value();
+  if (type ? type->String() == "WordPiece"
+           : !has_merges && model.Find("continuing_subword_prefix")) {
+    if (is_byte_level) {
+      (type ? *type : model).Fail("WordPiece after a ByteLevel pre-tokenizer is not supported");
+    }
+    return ReadWordPieceModel(model);
+  }
+  if (type ? type->String() != "BPE" : !has_merges) {
     model.Fail((type ? "type " + Quoted(type->String()) : "a model without merges") +
-               " is not supported, only BPE and Unigram");
+               " is not supported, only BPE, Unigram and WordPiece");
   }
   return ReadBpeModel(model, is_byte_level);
+}
+
+IdBySpelling ReadVocabulary(const JsonCursor& vocabulary) {
+  if (!vocabulary.value().is_object()) {
+    vocabulary.Fail("not an object");
+  }
+  const auto& entries = vocabulary.value().get_ref<const nlohmann::json::object_t&>();
+  IdBySpelling ids;
+  ids.reserve(entries.size());
+  std::vector<bool> taken;
+  for (const auto& [spelling, value] : entries) {
+    const bool in_range = value.is_number_unsigned() &&
+                          value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxTokenId);
+    if (!in_range) {
+      vocabulary.Fail("the id of " + Quoted(spelling) + " is not a whole number in 0 … " +
+                      std::to_string(kMaxTokenId));
+    }
+    const auto id = value.get<TokenId>();
+    if (static_cast<std::size_t>(id) >= taken.size()) {
+      taken.resize(static_cast<std::size_t>(id) + 1);
+    }
+    if (taken[id]) {
+      vocabulary.Fail("two tokens have the id " + std::to_string(id) + ", one of them " +
+                      Quoted(spelling));
+    }
+    taken[id] = true;
+    ids.emplace(spelling, id);
+  }
+  return ids;
 }
 
 std::array<proto::TokenId, 256> FallbackTokens(const IdBySpelling& ids) {

@@ -8,6 +8,8 @@
 
 #include "coordinator/text/files/base64.h"
 #include "coordinator/text/files/read_step.h"
+#include "coordinator/text/unicode/unicode_classes.h"
+#include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -22,6 +24,46 @@ PrecompiledCharsmap ReadCharsmap(const JsonCursor& charsmap) {
     charsmap.Fail("malformed");
   }
   return *std::move(parsed);
+}
+
+void AppendCleaned(char32_t c, std::string& text) {
+  if (c == '\t' || c == '\n' || c == '\r') {
+    text += ' ';
+  } else if (c != 0xFFFD && !IsControl(c)) {
+    AppendUtf8(IsWhiteSpace(c) ? U' ' : c, text);
+  }
+}
+
+void AppendSpaced(char32_t c, std::string& text) {
+  const std::string_view space = IsChinese(c) ? " " : "";
+  text += space;
+  AppendUtf8(c, text);
+  text += space;
+}
+
+void AppendUnlessAccent(char32_t c, std::string& text) {
+  if (!IsNonspacingMark(c)) {
+    AppendUtf8(c, text);
+  }
+}
+
+/// BertNormalizer is several steps. As in the reference, accents are stripped by default if the
+/// text is made lower case.
+void AddBertSteps(const JsonCursor& bert, std::vector<Normalizer::Step>& steps) {
+  const bool lowercase = bert.At("lowercase").Bool();
+  if (bert.At("clean_text").Bool()) {
+    steps.emplace_back(Normalizer::Map{AppendCleaned});
+  }
+  if (bert.At("handle_chinese_chars").Bool()) {
+    steps.emplace_back(Normalizer::Map{AppendSpaced});
+  }
+  if (bert.Flag("strip_accents", lowercase)) {
+    steps.emplace_back(UnicodeForm::kNfd);
+    steps.emplace_back(Normalizer::Map{AppendUnlessAccent});
+  }
+  if (lowercase) {
+    steps.emplace_back(Normalizer::Map{AppendLowercase});
+  }
 }
 
 Normalizer::Step ReadNormalizerStep(const JsonCursor& step) {
@@ -49,7 +91,7 @@ Normalizer::Step ReadNormalizerStep(const JsonCursor& step) {
                              .right = step.At("strip_right").Bool()};
   }
   if (type == "Lowercase") {
-    return Normalizer::Lowercase{};
+    return Normalizer::Map{AppendLowercase};
   }
   if (type == "Precompiled") {
     return ReadCharsmap(step.At("precompiled_charsmap"));
@@ -61,8 +103,13 @@ Normalizer::Step ReadNormalizerStep(const JsonCursor& step) {
 
 Normalizer ReadNormalizer(const JsonCursor& normalizer) {
   std::vector<Normalizer::Step> steps;
-  ForEachStep(normalizer, "normalizers",
-              [&](const JsonCursor& step) { steps.push_back(ReadNormalizerStep(step)); });
+  ForEachStep(normalizer, "normalizers", [&](const JsonCursor& step) {
+    if (step.At("type").String() == "BertNormalizer") {
+      AddBertSteps(step, steps);
+    } else {
+      steps.push_back(ReadNormalizerStep(step));
+    }
+  });
   return Normalizer(std::move(steps));
 }
 

@@ -99,6 +99,11 @@ PreTokenizer ReadPreTokenizer(const JsonCursor& pre_tokenizer) {
     if (!steps.empty() && std::holds_alternative<ByteLevelStep>(steps.back())) {
       step.Fail("a step after ByteLevel is not supported");
     }
+    if (step.At("type").String() == "BertPreTokenizer") {
+      steps.emplace_back(CharacterSplitStep{IsWhiteSpace, SplitBehavior::kRemoved});
+      steps.emplace_back(CharacterSplitStep{IsPunctuation, SplitBehavior::kIsolated});
+      return;
+    }
     steps.push_back(ReadPreTokenizerStep(step));
   });
   return PreTokenizer(std::move(steps));

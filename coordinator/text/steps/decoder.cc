@@ -1,8 +1,12 @@
 #include "coordinator/text/steps/decoder.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "coordinator/text/unicode/byte_alphabet.h"
 #include "coordinator/text/unicode/spans.h"
@@ -111,6 +115,45 @@ Tokens Apply(const Decoder::Metaspace& step, Tokens tokens) {
     }
     token = std::move(replaced);
     is_first = false;
+  }
+  return tokens;
+}
+
+/// The reference cleans each token by itself, so most of these texts are never found.
+void CleanUp(std::string& token) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReplaced = {
+      {{" .", "."},
+       {" ?", "?"},
+       {" !", "!"},
+       {" ,", ","},
+       {" ' ", "'"},
+       {" n't", "n't"},
+       {" 'm", "'m"},
+       {" do not", " don't"},
+       {" 's", "'s"},
+       {" 've", "'ve"},
+       {" 're", "'re"}}};
+  for (const auto& [from, to] : kReplaced) {
+    for (std::size_t at = token.find(from); at != std::string::npos;
+         at = token.find(from, at + to.size())) {
+      token.replace(at, from.size(), to);
+    }
+  }
+}
+
+Tokens Apply(const Decoder::WordPiece& step, Tokens tokens) {
+  bool is_first = true;
+  for (std::string& token : tokens) {
+    if (is_first) {
+      is_first = false;
+    } else if (token.starts_with(step.prefix)) {
+      token.erase(0, step.prefix.size());
+    } else {
+      token.insert(0, " ");
+    }
+    if (step.cleanup) {
+      CleanUp(token);
+    }
   }
   return tokens;
 }

@@ -35,10 +35,16 @@ class Decoder {
     std::string character;
     bool drops_first = true;
   };
+  /// Puts a space before each token but the first one, unless it begins with `prefix`, which is
+  /// then removed. `cleanup` removes spaces before punctuation and English contractions.
+  struct WordPiece {
+    std::string prefix;
+    bool cleanup = false;
+  };
   /// The tokens are spelled in the alphabet of byte-level BPE (see byte_alphabet.h). Joins their
   /// bytes. Bytes that are not valid UTF-8 become U+FFFD.
   struct ByteLevel {};
-  using Step = std::variant<Replace, ByteFallback, Fuse, Strip, Metaspace, ByteLevel>;
+  using Step = std::variant<Replace, ByteFallback, Fuse, Strip, Metaspace, WordPiece, ByteLevel>;
 
   explicit Decoder(std::vector<Step> steps) : steps_(std::move(steps)) {}
 

@@ -73,13 +73,13 @@ StagedText Stripped(const Normalizer::Strip& step, const StagedText& in) {
   return {.text = std::string(rest), .first_bytes = std::min(first_bytes, rest.size())};
 }
 
-StagedText Lowercased(const StagedText& in) {
+StagedText Mapped(const Normalizer::Map& step, const StagedText& in) {
   StagedText out;
   out.text.reserve(in.text.size());
   for (std::size_t at = 0; at < in.text.size();) {
     const CodePoint character = FirstCodePoint(std::string_view(in.text).substr(at));
     const std::size_t size = out.text.size();
-    AppendLowercase(character.value, out.text);
+    step.append(character.value, out.text);
     out.first_bytes += at < in.first_bytes ? out.text.size() - size : 0;
     at += character.length;
   }
@@ -168,7 +168,7 @@ struct ApplyStep {
   }
   StagedText operator()(const Normalizer::Replace& step) { return Replaced(step, in); }
   StagedText operator()(const Normalizer::Strip& step) { return Stripped(step, in); }
-  StagedText operator()(const Normalizer::Lowercase& /*step*/) { return Lowercased(in); }
+  StagedText operator()(const Normalizer::Map& step) { return Mapped(step, in); }
   StagedText operator()(const PrecompiledCharsmap& charsmap) { return Mapped(charsmap, in); }
 };
 

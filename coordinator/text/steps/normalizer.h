@@ -40,8 +40,11 @@ class Normalizer {
     bool left = false;
     bool right = false;
   };
-  struct Lowercase {};
-  using Step = std::variant<UnicodeForm, Prepend, Replace, Strip, Lowercase, PrecompiledCharsmap>;
+  /// Replaces each character by the text that `append` adds for it, which may be empty.
+  struct Map {
+    void (*append)(char32_t character, std::string& text) = nullptr;
+  };
+  using Step = std::variant<UnicodeForm, Prepend, Replace, Strip, Map, PrecompiledCharsmap>;
 
   Normalizer() = default;
   explicit Normalizer(std::vector<Step> steps) : steps_(std::move(steps)) {}

@@ -129,14 +129,18 @@ struct ApplyOpen {
     return std::move(in);
   }
 
-  OpenText operator()(const Normalizer::Lowercase& /*step*/) {
-    return BySegments(
-        in, [](char32_t) { return true; },
-        [](std::string_view character) {
-          std::string lowercase;
-          AppendLowercase(FirstCodePoint(character).value, lowercase);
-          return lowercase;
-        });
+  OpenText operator()(const Normalizer::Map& step) {
+    OpenTextBuilder out;
+    std::string made;
+    const std::string_view text = in.text;
+    for (std::size_t at = 0; at < text.size();) {
+      const CodePoint character = FirstCodePoint(text.substr(at));
+      made.clear();
+      step.append(character.value, made);
+      out.Add(made, in.places[at]);
+      at += character.length;
+    }
+    return std::move(out).Finish(in.places.back());
   }
 
   OpenText operator()(const PrecompiledCharsmap& charsmap) {

@@ -27,6 +27,17 @@ constexpr std::array<Range, 32> kNewPunctuation = {
      {0x11C70, 0x11C71}, {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F}, {0x11FFF, 0x11FFF},
      {0x12FF1, 0x12FF2}, {0x16E97, 0x16E9A}, {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F}}};
 
+/// Nonspacing marks that are newer than the reference's table.
+constexpr std::array<Range, 32> kNewNonspacingMarks = {
+    {{0x7FD, 0x7FD},     {0x898, 0x8E1},     {0x9FE, 0x9FE},     {0xAFA, 0xAFF},
+     {0xB55, 0xB55},     {0xC04, 0xC3C},     {0xD00, 0xD00},     {0xD3B, 0xD3C},
+     {0xD81, 0xD81},     {0xEBA, 0xEBA},     {0xECE, 0xECE},     {0x180F, 0x1886},
+     {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFB},   {0xA82C, 0xA82C},   {0xA8C5, 0xA8C5},
+     {0xA8FF, 0xA8FF},   {0xA9BD, 0xA9BD},   {0x10D24, 0x10F85}, {0x11070, 0x11074},
+     {0x110C2, 0x110C2}, {0x111C9, 0x111C9}, {0x111CF, 0x111CF}, {0x1123E, 0x11241},
+     {0x1133B, 0x1133B}, {0x11438, 0x1145E}, {0x1182F, 0x13455}, {0x16F4F, 0x16F4F},
+     {0x16FE4, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF}, {0x1E944, 0x1E94A}}};
+
 /// Word characters that are newer than utf8proc's tables (Unicode 15); the reference's are of
 /// Unicode 16.
 constexpr std::array<Range, 32> kNewWordCharacters = {
@@ -119,6 +130,33 @@ bool IsPunctuation(char32_t c) {
     default:
       return false;
   }
+}
+
+bool IsNonspacingMark(char32_t c) {
+  if (c == 0x1734) {
+    return true;  // It was a nonspacing mark in the old version.
+  }
+  return Category(c) == UTF8PROC_CATEGORY_MN && !IsIn(kNewNonspacingMarks, c);
+}
+
+bool IsControl(char32_t c) {
+  switch (Category(c)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CO:
+      // These are newer than the reference's table.
+      return c != 0x890 && c != 0x891 && c != 0x8E2 && c != 0x110CD &&
+             !(c >= 0x13430 && c <= 0x1343F);
+    default:
+      return false;
+  }
+}
+
+bool IsChinese(char32_t c) {
+  return (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x4E00 && c <= 0x9FFF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
 void AppendLowercase(char32_t c, std::string& text) {

@@ -19,6 +19,17 @@ bool IsNumeric(char32_t code_point);
 /// an old version of Unicode.
 bool IsPunctuation(char32_t code_point);
 
+/// The category Mn in an old version of Unicode: the accents that the reference's BertNormalizer
+/// removes.
+bool IsNonspacingMark(char32_t code_point);
+
+/// The categories Cc, Cf and Co in the same version: controls, formats and private use.
+bool IsControl(char32_t code_point);
+
+/// The ideographs, without Kana and Hangul, around which the reference's BertNormalizer puts
+/// spaces.
+bool IsChinese(char32_t code_point);
+
 /// Appends the lower case of a character as UTF-8: Rust's char::to_lowercase.
 void AppendLowercase(char32_t code_point, std::string& text);
 

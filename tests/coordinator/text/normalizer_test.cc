@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/text/unicode/unicode_classes.h"
 #include "coordinator/text/unicode/utf8.h"
 
 namespace scorecast::coordinator {
@@ -36,8 +37,8 @@ TEST(Normalizer, TakesStepsInOrder) {
   EXPECT_EQ(Steps(Strip{true, false}).Apply(" a "), "a ");
   EXPECT_EQ(Steps(Strip{false, true}).Apply(" a "), " a");
   EXPECT_EQ(Steps(Strip{true, true}).Apply(" \n"), "");
-  EXPECT_EQ(Steps(Normalizer::Lowercase{}).Apply("ÀÉ İΣ ẞ"), "àé i\u0307σ ß");
-  EXPECT_EQ(Steps(UnicodeForm::kNfkc, Normalizer::Lowercase{}).Apply("ﬁＡ"), "fia");
+  EXPECT_EQ(Steps(Normalizer::Map{AppendLowercase}).Apply("ÀÉ İΣ ẞ"), "àé i\u0307σ ß");
+  EXPECT_EQ(Steps(UnicodeForm::kNfkc, Normalizer::Map{AppendLowercase}).Apply("ﬁＡ"), "fia");
   // As in the reference, an empty match right behind another match does not count.
   EXPECT_EQ(Steps(Replace{Regex("x*"), "-"}).Apply("axb"), "-a-b-");
   EXPECT_EQ(Steps(Replace{Regex("x*"), "-"}).Apply("xxé"), "-é-");
@@ -59,7 +60,7 @@ TEST(Normalizer, KnowsWhatStandsForTheFirstCharacter) {
   EXPECT_EQ(First(Steps(Strip{true, true}), " éa"), "");
   EXPECT_EQ(First(Steps(Replace{Regex("a"), "xy"}), "aab"), "xy");
   EXPECT_EQ(First(Steps(Replace{Regex("aa"), "xy"}), "aab"), "");
-  EXPECT_EQ(First(Steps(Normalizer::Lowercase{}), "İa"), "i\u0307");
+  EXPECT_EQ(First(Steps(Normalizer::Map{AppendLowercase}), "İa"), "i\u0307");
   EXPECT_EQ(First(Steps(UnicodeForm::kNfc), "e\u0301a"), "é");
   EXPECT_EQ(First(Steps(UnicodeForm::kNfc), "q\u0301a"), "q");
   EXPECT_EQ(First(Steps(UnicodeForm::kNfd), "éa"), "e\u0301");
@@ -73,7 +74,7 @@ TEST(Normalizer, KnowsWhatStandsForTheFirstCharacter) {
 TEST(Normalizer, NothingOfALaterPartStandsForTheFirstCharacter) {
   for (const Normalizer& normalizer :
        {Steps(Prepend{"▁"}), Steps(Replace{Regex("x*"), "-"}), Steps(UnicodeForm::kNfd),
-        Steps(Normalizer::Lowercase{}), Steps(Strip{true, true})}) {
+        Steps(Normalizer::Map{AppendLowercase}), Steps(Strip{true, true})}) {
     EXPECT_EQ(normalizer.Apply({.text = "Éxa", .first_bytes = 0}, true).first_bytes, 0u);
   }
 }

@@ -27,6 +27,7 @@ using Ids = std::vector<TokenId>;
 
 const std::filesystem::path kData =
     std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data";
+const std::string kWordPiece = "encoders/wordpiece-uncased";
 
 std::string ReadFile(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -145,8 +146,8 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
   const std::vector<Fault> faults = {
       {"/model", 3, "model: not an object"},
       {"/model/type", "Unigram", "model.type: Unigram after a ByteLevel pre-tokenizer"},
-      {"/model/type", "WordLevel", R"(type "WordLevel" is not supported, only BPE and Unigram)"},
-      {"/model/type", "WordPiece", "WordPiece"},
+      {"/model/type", "WordLevel", R"(type "WordLevel" is not supported, only BPE, Unigram)"},
+      {"/model/type", "WordPiece", "model.type: WordPiece after a ByteLevel pre-tokenizer"},
       {"/model/type", 3, "model.type: not a string"},
       {"/model/byte_fallback", "no", "model.byte_fallback: not true or false"},
       {"/model/dropout", 0.1, "model.dropout: not supported"},
@@ -178,7 +179,7 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/normalizer",
        {{"type", "Sequence"}, {"normalizers", 3}},
        "normalizer.normalizers: not a list"},
-      {"/pre_tokenizer", {{"type", "BertPreTokenizer"}}, R"(pre_tokenizer.type: "BertPre)"},
+      {"/pre_tokenizer", {{"type", "UnicodeScripts"}}, R"(pre_tokenizer.type: "Unicode)"},
       {"/pre_tokenizer",
        {{"type", "Sequence"}, {"pretokenizers", {byte_level, {{"type", "Digits"}}}}},
        "pre_tokenizer.pretokenizers[1]: a step after ByteLevel"},
@@ -189,7 +190,7 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/pre_tokenizer", split({{"Glob", "*"}}, "Isolated"), "\"Regex\" is missing"},
       {"/pre_tokenizer", split({{"Regex", "a"}}, "Shaken"), R"("Shaken" is not supported)"},
       {"/decoder", nullptr, "\"decoder\" is missing"},
-      {"/decoder", {{"type", "WordPiece"}}, R"(decoder.type: "WordPiece")"},
+      {"/decoder", {{"type", "BPEDecoder"}}, R"(decoder.type: "BPEDecoder")"},
       {"/post_processor", {{"type", "Pairs"}}, R"(post_processor.type: "Pairs")"},
       {"/post_processor",
        {{"type", "Sequence"}, {"processors", {{{"type", "X"}}}}},
@@ -266,6 +267,14 @@ TEST_F(TokenizerLoad, WhatIsBrokenInOtherKindsIsNamed) {
       {"llama2", {"/decoder", strip_end, "stop: 1 is not in 0 … 0"}},
       {"llama2", {"/decoder", {{"type", "CTC"}}, R"(decoder.type: "CTC" is not supported)"}},
       {"llama2", {"/decoder", nested, "more than 8 sequences inside each other"}},
+      {kWordPiece, {"/model/vocab", json::array(), "model.vocab: not an object"}},
+      {kWordPiece, {"/model/vocab/a", -1, "the id of \"a\""}},
+      {kWordPiece, {"/model/unk_token", "<none>", R"(unk_token: "<none>" is not in the vocab)"}},
+      {kWordPiece, {"/model/continuing_subword_prefix", nullptr, "prefix\" is missing"}},
+      {kWordPiece, {"/model/max_input_chars_per_word", -1, "per_word: -1 is not in"}},
+      {kWordPiece, {"/normalizer/lowercase", 1, "normalizer.lowercase: not true or false"}},
+      {kWordPiece, {"/normalizer/strip_accents", 1, "strip_accents: not true or false"}},
+      {kWordPiece, {"/decoder/prefix", nullptr, "\"prefix\" is missing"}},
       {"words", {"/post_processor/cls", {"<s>"}, "post_processor.cls: not a pair [text, id]"}},
       {"words", {"/post_processor/sep", {"<s>", 99'999}, "99999 is not in 0 … "}},
   };
@@ -285,10 +294,32 @@ TEST_F(TokenizerLoad, KindsAreNamed) {
       {"words", "BPE"},
       {"unigram-never", "Unigram"},
       {"unigram-first", "Unigram with byte fallback"},
+      {kWordPiece, "WordPiece"},
       {"sentencepiece-bpe", "SentencePiece"}};
   for (const auto& [name, kind] : kinds) {
     EXPECT_EQ(LoadTokenizer(kData / name)->kind(), kind);
   }
+}
+
+TEST_F(TokenizerLoad, OldModelsHaveNoType) {
+  for (const std::string& name : {std::string("nfc"), kWordPiece}) {
+    json document = json::parse(ReadFile(kData / name / "tokenizer.json"));
+    document["model"].erase("type");
+    Write("tokenizer.json", document.dump());
+    EXPECT_EQ(LoadTokenizer(directory_.path())->kind(), LoadTokenizer(kData / name)->kind());
+  }
+}
+
+TEST_F(TokenizerLoad, ALongWordIsUnknown) {
+  json document = json::parse(ReadFile(kData / kWordPiece / "tokenizer.json"));
+  document["model"]["max_input_chars_per_word"] = 3;
+  Write("tokenizer.json", document.dump());
+  const auto tokenizer = LoadTokenizer(directory_.path());
+  const TokenId unknown = *tokenizer->SingleToken("[UNK]");
+  EXPECT_THAT(tokenizer->Encode("the"), testing::Not(testing::Contains(unknown)));
+  EXPECT_EQ(tokenizer->Encode("thee"), Ids{unknown});
+  // Characters are counted after normalization, and not bytes.
+  EXPECT_EQ(tokenizer->Encode("t\u0301h\u0301e\u0301"), tokenizer->Encode("the"));
 }
 
 TEST_F(TokenizerLoad, ALaterSectionGetsNoDummySpace) {

@@ -21,16 +21,30 @@ const std::filesystem::path kOwn =
 const std::filesystem::path kShared =
     std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers";
 
-/// A directory by name, below one of the two roots.
+const std::filesystem::path kOwnEncoders = kOwn / "encoders";
+const std::filesystem::path kEncoders =
+    std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "encoders" / "tokenizers";
+
+/// A directory by name, below one of the roots.
 struct Source {
   const std::filesystem::path* root;
   std::string name;
 };
 
+bool IsShared(const Source& source) { return source.root != &kOwn && source.root != &kOwnEncoders; }
+
 void PrintTo(const Source& source, std::ostream* out) {
-  *out << (source.root == &kShared ? "real " : "") << source.name;
+  *out << (IsShared(source) ? "shared " : "") << source.name;
 }
 
+/// Tokenizers of the kinds that encoders have.
+const std::vector<std::string> kSomeEncoders = {"modernbert",        "roberta",
+                                                "wordpiece-accents", "wordpiece-cased",
+                                                "wordpiece-uncased", "xlm-roberta-converted"};
+const std::vector<std::string> kAllEncoders = {
+    "gemma-bos-eos", "llama3-bos",           "modernbert",        "qwen3-embedding",
+    "roberta",       "wordpiece-cased",      "wordpiece-accents", "wordpiece-uncased",
+    "xlm-roberta",   "xlm-roberta-converted"};
 /// Tokenizers of make_tokenizers.py and of make_pipelines.py.
 const std::vector<std::string> kFirstTokenizers = {
     "added-tokens",          "cased", "digits",       "ignore-merges",
@@ -41,19 +55,21 @@ const std::vector<std::string> kPipelines = {
     "metaspace-always",    "mistral", "unigram-first", "unigram-never",
     "unigram-precompiled", "words"};
 
-std::vector<Source> Own(const std::vector<std::string>& names) {
+std::vector<Source> In(const std::filesystem::path& root, const std::vector<std::string>& names) {
   std::vector<Source> sources;
   for (const std::string& name : names) {
-    sources.push_back({&kOwn, name});
+    sources.push_back({&root, name});
   }
   return sources;
 }
+
+std::vector<Source> Own(const std::vector<std::string>& names) { return In(kOwn, names); }
 
 class TokenizerVectors : public testing::TestWithParam<Source> {
  protected:
   void SetUp() override {
     directory_ = *GetParam().root / GetParam().name;
-    if (GetParam().root == &kShared && !std::filesystem::exists(directory_)) {
+    if (IsShared(GetParam()) && !std::filesystem::exists(directory_)) {
       GTEST_SKIP() << "no reference data: " << directory_;
     }
     tokenizer_ = LoadTokenizer(directory_);
@@ -85,7 +101,7 @@ TEST_P(TokenizerVectors, KnowsWhichTextsAreOneToken) {
 }
 
 std::string NameOf(const testing::TestParamInfo<Source>& info) {
-  std::string name = (info.param.root == &kShared ? "real_" : "") + info.param.name;
+  std::string name = (IsShared(info.param) ? "shared_" : "") + info.param.name;
   for (char& c : name) {
     c = c == '-' ? '_' : c;
   }
@@ -98,6 +114,11 @@ INSTANTIATE_TEST_SUITE_P(Real, TokenizerVectors,
                          testing::Values(Source{&kShared, "llama3"}, Source{&kShared, "qwen3"},
                                          Source{&kShared, "llama2-sentencepiece"}),
                          NameOf);
+
+INSTANTIATE_TEST_SUITE_P(Encoders, TokenizerVectors,
+                         testing::ValuesIn(In(kOwnEncoders, kSomeEncoders)), NameOf);
+INSTANTIATE_TEST_SUITE_P(SharedEncoders, TokenizerVectors,
+                         testing::ValuesIn(In(kEncoders, kAllEncoders)), NameOf);
 
 class OwnTokenizer : public TokenizerVectors {};
 
@@ -173,6 +194,10 @@ INSTANTIATE_TEST_SUITE_P(Own, LongTexts,
                          testing::ValuesIn(Own({"digits", "gemma", "ignore-merges", "llama2", "nfc",
                                                 "sentencepiece-bpe", "unigram-never",
                                                 "unigram-precompiled"})),
+                         NameOf);
+
+INSTANTIATE_TEST_SUITE_P(Encoders, LongTexts,
+                         testing::ValuesIn(In(kOwnEncoders, {"roberta", "wordpiece-uncased"})),
                          NameOf);
 
 }  // namespace tokenizer_vectors_test
