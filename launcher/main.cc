@@ -480,8 +480,9 @@ int main(int argc, char** argv) {
       "calibrate",
       "Asks a server questions whose answers are known, finds the temperatures of its decision "
       "template that fit, and prints for each type of question how good the answers are before and "
-      "after. A line whose bytes have an odd FNV-1a digest is held out: it measures, and is not "
-      "used to fit. A type with fewer than 50 questions to fit keeps its temperature");
+      "after. About half of the lines are held out, by a digest of their requests: they measure, "
+      "and are "
+      "not used to fit. A type with fewer than 50 questions to fit keeps its temperature");
   calibrate
       ->add_option("--input", calibrate_flags.input,
                    "Bodies of /v1/systemone, one per line, each with labels: the right answers by "

@@ -16,6 +16,11 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
+/// A text that is white space alone is left out.
+std::string_view NotBlank(std::string_view text) {
+  return WithoutLeadingSpace(text).empty() ? std::string_view() : text;
+}
+
 /// The value of each place of a text.
 using PlaceValues = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
@@ -200,22 +205,21 @@ std::string Decider::OptionsText(const DecisionQuestion& question) const {
   for (std::size_t line = 0; line < count; ++line) {
     const std::size_t index = question.is_reversed ? count - 1 - line : line;
     const DecisionOption& option = question.options[index];
+    const std::string_view description = NotBlank(option.description);
     switch (question.type) {
       case DecisionType::kNoul:
         // A label is the outcome's own, wherever its line stands.
-        if (from_.all_outcomes || !option.description.empty()) {
-          AddText(from_.outcome,
-                  {{"label", labels[index]},
-                   {"name", kOutcomes[index]},
-                   {"description", option.description}},
-                  text);
+        if (from_.all_outcomes || !description.empty()) {
+          AddText(
+              from_.outcome,
+              {{"label", labels[index]}, {"name", kOutcomes[index]}, {"description", description}},
+              text);
         }
         break;
       case DecisionType::kChoice:
-        AddText(
-            from_.option,
-            {{"label", labels[line]}, {"name", option.name}, {"description", option.description}},
-            text);
+        AddText(from_.option,
+                {{"label", labels[line]}, {"name", option.name}, {"description", description}},
+                text);
         break;
       case DecisionType::kScore:
         AddText(from_.level,

@@ -16,6 +16,10 @@
 namespace scorecast::coordinator {
 namespace {
 
+// Logits divided by a temperature outside of these bounds are as good as equal, or exceed a double.
+constexpr double kLeastTemperature = 0.01;
+constexpr double kLargestTemperature = 100;
+
 using nlohmann::json;
 using proto::Quoted;
 
@@ -157,8 +161,9 @@ class Parser : public TemplateReader {
 
   double Temperature(const std::string& key, const json& value) const {
     const double number = value.is_number() ? value.get<double>() : 0;
-    if (!std::isfinite(number) || number <= 0) {
-      Fail(key + ": a temperature must be a number above 0, but it is " + Quoted(value.dump()));
+    if (!(number >= kLeastTemperature && number <= kLargestTemperature)) {
+      Fail(key + ": a temperature must be a number from 0.01 to 100, but it is " +
+           Quoted(value.dump()));
     }
     return number;
   }

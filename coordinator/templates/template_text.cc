@@ -9,7 +9,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-bool IsOneOf(std::initializer_list<std::string_view> names, std::string_view name) {
+bool IsOneOf(const std::vector<std::string_view>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
@@ -22,7 +22,7 @@ std::string AllOf(const TemplatePlaces& places) {
   for (const std::string_view condition : places.conditions) {
     all.push_back("{if " + std::string(condition) + "}");
   }
-  if (places.conditions.size() > 0) {
+  if (!places.conditions.empty()) {
     all.emplace_back("{end}");
   }
   std::string text;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +19,8 @@ using TemplateText = std::vector<TemplatePart>;
 
 /// What a text may have in braces.
 struct TemplatePlaces {
-  std::initializer_list<std::string_view> names;       ///< {name}
-  std::initializer_list<std::string_view> conditions;  ///< {if name}…{end}
+  std::vector<std::string_view> names;       ///< {name}
+  std::vector<std::string_view> conditions;  ///< {if name}…{end}
 };
 
 /// Reads a text with {places} and {if conditions}…{end}; a brace itself is written twice.

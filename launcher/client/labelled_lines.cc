@@ -1,6 +1,7 @@
 #include "launcher/client/labelled_lines.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,14 @@
 
 namespace scorecast::launcher {
 namespace {
+
+/// Whether a line measures. A right answer must not decide it, so only the request counts. Of an
+/// FNV-1a digest the lower bits follow a few bits of each byte, so the product mixes them.
+bool IsHeldOut(const v1::SystemOneRequest& request) {
+  constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  const std::uint64_t digest = proto::DigestOf(request.SerializeAsString());
+  return ((digest ^ (digest >> 32U)) * kGoldenRatio) >> 63U == 1;
+}
 
 using coordinator::BodyJson;
 using coordinator::InputFile;
@@ -102,7 +111,7 @@ LabelledLine ToLabelledLine(const std::string& text) {
   }
   line.request = *std::move(request);
   line.right = RightOptions(line.request, labels);
-  line.is_held_out = proto::DigestOf(text) % 2 == 1;
+  line.is_held_out = IsHeldOut(line.request);
   return line;
 }
 

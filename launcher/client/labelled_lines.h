@@ -15,7 +15,7 @@ struct LabelledLine {
   std::int64_t line_number = 0;  ///< In the file, from 1 on.
   v1::SystemOneRequest request;
   std::vector<std::size_t> right;  ///< For each question, the index of the right option.
-  bool is_held_out = false;        ///< Whether the digest of the line's bytes is odd.
+  bool is_held_out = false;        ///< By a digest of the request, without its labels.
 };
 
 /// Reads bodies of /v1/systemone, one a line, each with a field `labels`: an object with the right

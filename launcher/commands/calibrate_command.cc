@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -176,6 +177,10 @@ v1::Request ToRequest(const LabelledLine& line, const ServerFlags& flags) {
 }  // namespace
 
 int RunCalibrateCommand(const CalibrateFlags& flags) {
+  std::error_code absent;
+  if (flags.output == "-" || std::filesystem::equivalent(flags.input, flags.output, absent)) {
+    throw std::runtime_error("--output must be a file, and not the one of --input");
+  }
   coordinator::CheckWritable(flags.output);
   const std::vector<LabelledLine> lines = ReadLabelledLines(flags.input);
   AnswerCollector collector(lines);

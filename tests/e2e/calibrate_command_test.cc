@@ -165,6 +165,14 @@ TEST(CalibrateCommand, FaultsNameTheLineAndLeaveTheOutput) {
                     "--output", "/nonexistent/output"});
   EXPECT_EQ(unwritable.exit_code, 1);
   EXPECT_THAT(unwritable.err, HasSubstr("/nonexistent/output")) << "checked before all else";
+
+  const std::filesystem::path labelled = NewDirectory() / "labelled.jsonl";
+  WriteFile(labelled, "precious\n");
+  const ProcessResult same = RunScorecast({"calibrate", "--connect", server.address(), "--input",
+                                           labelled.string(), "--output", labelled.string()});
+  EXPECT_EQ(same.exit_code, 1);
+  EXPECT_THAT(same.err, HasSubstr("not the one of --input"));
+  EXPECT_EQ(ReadFile(labelled), "precious\n");
 }
 
 }  // namespace calibrate_command_test

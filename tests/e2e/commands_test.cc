@@ -268,13 +268,13 @@ TEST(Inspect, NamesAllThatStandsInTheWayOfAModel) {
   const ProcessResult readable_tokenizer = RunScorecast({"inspect", "--model", model});
   EXPECT_EQ(readable_tokenizer.exit_code, 1);
   EXPECT_THAT(readable_tokenizer.out, HasSubstr("byte-level BPE"));
-  WriteFile(model / "tokenizer.json", R"({"model":{"type":"WordPiece"}})");
+  WriteFile(model / "tokenizer.json", R"({"model":{"type":"WordLevel"}})");
   const ProcessResult result = RunScorecast({"inspect", "--model", model});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   ASSERT_EQ(LinesOf(result.err).size(), 1U) << result.err;
   EXPECT_THAT(result.err, HasSubstr("gptq"));
-  EXPECT_THAT(result.err, HasSubstr("WordPiece"));
+  EXPECT_THAT(result.err, HasSubstr("WordLevel"));
 }
 
 TEST(Inspect, RefusesATensorThatTheModelDoesNotHave) {

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/json/body_members.h"
+#include "coordinator/json/json_text.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/unicode_classes.h"
@@ -22,6 +24,10 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
+/// Upper bound on the texts, lists and objects of a value. With more, it would have more tokens
+/// than models have positions.
+constexpr std::int64_t kMaxJsonValues = 1 << 18;
+
 Error WrongText(const std::string& field) {
   return BadRequest("wrong_type", field + " must be a string, an object or a list.", field);
 }
@@ -33,15 +39,22 @@ Expected<std::optional<std::string>> JsonText(const v1::TextOrJson& value, const
   if (json == "null" || value.value_case() == v1::TextOrJson::VALUE_NOT_SET) {
     return std::optional<std::string>();
   }
-  // A message may have anything as JSON.
-  if (!IsValidUtf8(json)) {
-    return Unexpected(InvalidUtf8(field));
-  }
-  if (json.empty() || (json.front() != '{' && json.front() != '[') ||
-      !nlohmann::json::accept(json)) {
+  if (json.empty() || (json.front() != '{' && json.front() != '[')) {
     return Unexpected(WrongText(field));
   }
-  return std::optional<std::string>(decider.Rendered(json));
+  // A message may have anything as JSON: what a body may not have, and spaces.
+  const Expected<BodyJson> parsed = ParseJson(json, kMaxJsonValues);
+  if (!parsed) {
+    return Unexpected(Error{.code = parsed.error().code,
+                            .reason = parsed.error().reason,
+                            .message = field + ": " + parsed.error().message,
+                            .param = field});
+  }
+  if (std::optional<Error> fault = DuplicateKeyFault(*parsed)) {
+    fault->param = field;
+    return Unexpected(*std::move(fault));
+  }
+  return std::optional<std::string>(decider.Rendered(parsed->dump()));
 }
 
 class QuestionCheck {

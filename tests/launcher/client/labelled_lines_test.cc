@@ -61,15 +61,23 @@ TEST_F(LabelledLines, HaveRequestsAndTheIndicesOfRightOptions) {
   EXPECT_EQ(lines[1].request.questions(0).key(), "c");
 }
 
-TEST_F(LabelledLines, AboutHalfOfThemAreHeldOut) {
+// Lines of one wording differ in few bits, and here each number stands there twice.
+TEST_F(LabelledLines, AboutHalfOfThemAreHeldOutWhateverTheirLabels) {
   std::string text;
   for (int i = 0; i < 400; ++i) {
-    text += R"({"state":")" + std::to_string(i) +
-            R"(","questions":{"q":{"type":"noul","instructions":"y"}},"labels":{"q":true}})"
-            "\n";
+    const std::string number = std::to_string(i);
+    for (const char* label : {"true", "false"}) {
+      text += R"({"state":"Order )" + number +
+              R"( left.","questions":{"q":{"type":"noul","instructions":"Is order )" + number +
+              R"( late?"}},"labels":{"q":)" + label + "}}\n";
+    }
   }
   const std::vector<LabelledLine> lines = Read(text);
-  const auto held_out = std::ranges::count(lines, true, &LabelledLine::is_held_out);
+  int held_out = 0;
+  for (std::size_t i = 0; i < lines.size(); i += 2) {
+    held_out += lines[i].is_held_out ? 1 : 0;
+    EXPECT_EQ(lines[i + 1].is_held_out, lines[i].is_held_out) << "the label does not count";
+  }
   EXPECT_GT(held_out, 160);  // 4 deviations of 10.
   EXPECT_LT(held_out, 240);
 }

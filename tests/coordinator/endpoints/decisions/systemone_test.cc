@@ -360,12 +360,38 @@ TEST(SystemOne, AMessageIsReadAsABodyIs) {
   EXPECT_EQ(JsonOf(**response)["answers"].dump(), server.Answers(Body("\"n\":" + kNoul)).dump());
   server.scheduler.WaitIdle();
 
-  for (const char* json : {"", "7", "\"x\"", "{", "{}{}"}) {
+  using namespace std::string_literals;
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"", "wrong_type"},
+      {"7", "wrong_type"},
+      {"\"x\"", "wrong_type"},
+      {" {}", "wrong_type"},
+      {"{", "invalid_json"},
+      {"{}{}", "invalid_json"},
+      {"{}\0x"s, "invalid_json"},
+      {std::string(33, '[') + std::string(33, ']'), "invalid_json"},
+      {R"({"a":{"b":1,"b":2}})", "duplicate_key"}};
+  for (const auto& [json, reason] : faults) {
     message.mutable_state()->set_json(json);
     const auto refused = std::make_shared<AskingCall>();
     Begin(server.service, SystemOneEndpoint(), SystemOneEndpoint().FromMessage(request), refused);
-    EXPECT_EQ(refused->Wait().Respond().error().reason, "wrong_type") << json;
+    const auto fault = refused->Wait().Respond();
+    ASSERT_FALSE(fault) << json;
+    EXPECT_EQ(fault.error().reason, reason) << json;
+    EXPECT_EQ(fault.error().param, "state") << json;
   }
+  // Spaces change nothing.
+  std::vector<std::string> answers;
+  for (const char* json : {R"({"b":[1,"x"],"a":null})", R"({ "b" : [1, "x"], "a": null })"}) {
+    message.mutable_state()->set_json(json);
+    const auto asked = std::make_shared<AskingCall>();
+    Begin(server.service, SystemOneEndpoint(), SystemOneEndpoint().FromMessage(request), asked);
+    const auto answered = asked->Wait().Respond();
+    ASSERT_TRUE(answered) << answered.error().message;
+    answers.push_back(JsonOf(**answered).dump());
+    server.scheduler.WaitIdle();
+  }
+  EXPECT_EQ(answers[1], answers[0]);
 }
 
 TEST(SystemOne, TheBoundOnTheResponseHolds) {
