@@ -10,7 +10,7 @@ from bench.decisions.questions import QUESTION_TOKENS, STATE_TOKENS, Texts
 from bench.decisions.server import Server
 from bench.progress import progress
 
-TIMED = 10  # Of the requests one by one. More are extrapolated.
+TIMED = 10  # Requests that are timed one by one. If there are more, their time is extrapolated.
 FEW_QUESTIONS, FEW_REQUESTS = 5, 10
 _CHANCE_TOKENS = 16  # So many states do not begin with the same word, which is one of 676.
 TARGET_QUESTIONS, TARGET_OVER_ONE, TARGET_FASTER = 20, 2.0, 10.0

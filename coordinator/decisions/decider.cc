@@ -240,20 +240,17 @@ Expected<Ids, EncodeFault> Decider::Prefix(std::string_view state,
 
 Expected<Ids, EncodeFault> Decider::Question(const DecisionQuestion& question,
                                              const EncodeLimits& limits) const {
-  const bool is_blank = WithoutLeadingSpace(question.instructions).empty();
-  return TokensOf(SectionsOf(question.type),
-                  {{"instructions", is_blank ? std::string_view() : question.instructions},
-                   {"options", OptionsText(question)}},
-                  /*trim=*/false, tokenizer_, limits);
+  return TokensOf(
+      SectionsOf(question.type),
+      {{"instructions", NotBlank(question.instructions)}, {"options", OptionsText(question)}},
+      /*trim=*/false, tokenizer_, limits);
 }
 
 std::string Decider::PromptText(std::string_view state, const DecisionQuestion& question) const {
-  const bool is_blank = WithoutLeadingSpace(question.instructions).empty();
   std::string text;
   AddText(from_.state, {{"state", from_.trim ? WithoutLeadingSpace(state) : state}}, text);
   AddText(from_.TextOf(question.type),
-          {{"instructions", is_blank ? std::string_view() : question.instructions},
-           {"options", OptionsText(question)}},
+          {{"instructions", NotBlank(question.instructions)}, {"options", OptionsText(question)}},
           text);
   AddText(from_.end, {}, text);
   return text;

@@ -27,7 +27,7 @@ struct CalibratedGroup {
   enum class Outcome { kFitted, kTooFew, kNoBest };
   std::size_t fitted_on = 0;  ///< Number of answers that are not held out.
   Outcome outcome = Outcome::kFitted;
-  // Of the answers that are held out, at the temperatures of the template and at those found.
+  // How good the held-out answers are at the template's temperatures, and at those that were found.
   AnswerQuality before;
   AnswerQuality after;
 };

@@ -28,8 +28,8 @@ std::string TemperatureLine(const Temperatures& temperatures);
 /// What a model says of a question whose right answer is known.
 struct LabelledAnswer {
   TemperatureGroup group = TemperatureGroup::kNoul;
-  /// Of the options, not yet divided by a temperature, and up to a constant that they share. At
-  /// least two, all finite.
+  /// The options' logits before they are divided by a temperature. A constant may be added to all
+  /// of them. There are at least two, and all are finite.
   std::vector<double> logits;
   std::size_t right = 0;     ///< Index of the right option.
   bool is_held_out = false;  ///< Measures temperatures, and is not used to find them.

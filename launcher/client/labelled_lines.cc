@@ -18,6 +18,11 @@
 namespace scorecast::launcher {
 namespace {
 
+using coordinator::BodyJson;
+using coordinator::InputFile;
+
+constexpr std::int64_t kMaxLineBytes = std::int64_t{1} << 30;
+
 /// Whether a line measures. A right answer must not decide it, so only the request counts. Of an
 /// FNV-1a digest the lower bits follow a few bits of each byte, so the product mixes them.
 bool IsHeldOut(const v1::SystemOneRequest& request) {
@@ -25,11 +30,6 @@ bool IsHeldOut(const v1::SystemOneRequest& request) {
   const std::uint64_t digest = proto::DigestOf(request.SerializeAsString());
   return ((digest ^ (digest >> 32U)) * kGoldenRatio) >> 63U == 1;
 }
-
-using coordinator::BodyJson;
-using coordinator::InputFile;
-
-constexpr std::int64_t kMaxLineBytes = std::int64_t{1} << 30;
 
 /// The index of the right option, or nothing if the label is no answer to the question.
 std::optional<std::size_t> RightOption(const v1::DecisionQuestion& question,

@@ -14,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "coordinator/transports/batch/files/file_bytes.h"
@@ -43,7 +42,7 @@ class LineProgress {
     if (thread_.joinable()) {
       thread_.request_stop();
       thread_.join();
-      std::fputs("\x1B[K", stderr);
+      EraseBar();
     }
   }
   LineProgress(const LineProgress&) = delete;
@@ -58,10 +57,7 @@ class LineProgress {
     std::unique_lock lock(mutex_);
     do {
       Add();
-      winsize size{};
-      const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-      // One column stays free, because some terminals begin a new line after the last column.
-      std::fprintf(stderr, "%s\x1B[K\r", text_.Bar(is_known ? size.ws_col - 1 : 79).c_str());
+      DrawBar(text_);
     } while (!stopped_.wait_for(lock, stop, kInterval, [&] { return stop.stop_requested(); }));
   }
 

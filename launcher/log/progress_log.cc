@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <cstdio>
 #include <string>
 #include <utility>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "coordinator/status/service_status.h"
@@ -20,13 +17,6 @@ constexpr std::chrono::seconds kLineInterval{10};
 constexpr std::chrono::milliseconds kBarInterval{500};
 
 bool MayDraw() { return isatty(STDERR_FILENO) == 1 && proto::ShouldLog(proto::LogLevel::kInfo); }
-
-std::size_t TerminalColumns() {
-  constexpr std::size_t kUsual = 80;
-  winsize size{};
-  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_known ? size.ws_col : kUsual;
-}
 
 }  // namespace
 
@@ -52,7 +42,7 @@ ProgressLog::~ProgressLog() {
   thread_.request_stop();
   thread_.join();
   if (has_bar_) {
-    std::fputs("\x1B[K", stderr);
+    EraseBar();
     proto::EraseTerminalLine(false);
   }
 }
@@ -62,7 +52,7 @@ void ProgressLog::Run(const std::stop_token& stop) {
   auto next_line = ProgressText::Clock::now() + kLineInterval;
   while (true) {
     if (has_bar_) {
-      DrawBar();
+      DrawBar(text_);
     }
     std::unique_lock lock(mutex_);
     if (stopped_.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); })) {
@@ -79,12 +69,6 @@ void ProgressLog::Run(const std::stop_token& stop) {
 void ProgressLog::Sample() {
   text_.Add(
       {ProgressText::Clock::now(), progress_.records(), std::max(begin_, progress_.position())});
-}
-
-void ProgressLog::DrawBar() const {
-  // One column stays free, because some terminals begin a new line after the last column.
-  const std::string bar = text_.Bar(TerminalColumns() - 1);
-  std::fprintf(stderr, "%s\x1B[K\r", bar.c_str());
 }
 
 void ProgressLog::LogLine() {

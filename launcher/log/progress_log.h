@@ -33,7 +33,6 @@ class ProgressLog {
  private:
   void Run(const std::stop_token& stop);
   void Sample();
-  void DrawBar() const;
   void LogLine();
 
   const coordinator::BatchProgress& progress_;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include <spdlog/fmt/fmt.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "proto/base/count.h"
 
@@ -102,5 +105,16 @@ double ProgressText::Seconds() const {
   }
   return std::chrono::duration<double>(samples_.back().time - samples_.front().time).count();
 }
+
+void DrawBar(const ProgressText& text) {
+  constexpr std::size_t kUsualColumns = 80;
+  winsize size{};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const std::size_t columns = is_known ? size.ws_col : kUsualColumns;
+  // One column stays free, because some terminals begin a new line after the last column.
+  std::fprintf(stderr, "%s\x1B[K\r", text.Bar(columns - 1).c_str());
+}
+
+void EraseBar() { std::fputs("\x1B[K", stderr); }
 
 }  // namespace scorecast::launcher

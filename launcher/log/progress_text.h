@@ -46,4 +46,9 @@ class ProgressText {
   std::deque<Sample> samples_;
 };
 
+/// Draws a bar over the last line of a terminal, which is standard error. The cursor stays at the
+/// line's start, so that the next output replaces the bar.
+void DrawBar(const ProgressText& text);
+void EraseBar();
+
 }  // namespace scorecast::launcher

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/e2e/models.h"
+#include "tests/e2e/deciding.h"
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
@@ -25,30 +25,11 @@ const std::filesystem::path& Directory() {
   return directory;
 }
 
-/// `bodies` keep the order of their keys, because the order of options is a part of the prompt.
 BatchRun Ask(const std::vector<OrderedJson>& bodies, int ranks, const std::string& dtype) {
-  std::string input;
-  for (const OrderedJson& body : bodies) {
-    input +=
-        R"({"custom_id":"","method":"POST","url":"/v1/systemone","body":)" + body.dump() + "}\n";
-  }
-  BatchRun run = RunBatchText({Directory() / "model", {}, ranks, dtype}, input);
+  BatchRun run = RunDecisions({Directory() / "model", {}, ranks, dtype}, bodies);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(run.lines.size(), bodies.size());
   return run;
-}
-
-/// The probabilities of an answer in the order of `criteria`; of a noul, those of true and false.
-std::vector<double> Probabilities(const json& answer, const OrderedJson& question) {
-  if (answer.at("type") == "noul") {
-    const double yes = answer.at("noul");
-    return {yes, 1 - yes};
-  }
-  std::vector<double> probabilities;
-  for (const auto& [key, criterion] : question.at("criteria").items()) {
-    probabilities.push_back(answer.at("probabilities").at(key));  // A list's key is its index.
-  }
-  return probabilities;
 }
 
 /// Whether the most likely answer is `label`: true or false, an option, or a level's index.
@@ -88,7 +69,8 @@ TEST(DecisionModel, GivesTransformersProbabilities) {
       for (const auto& [id, question] : bodies[i].at("questions").items()) {
         SCOPED_TRACE(bodies[i].at("state").dump() + " " + id);
         const std::vector<double> expected = cases[i].at("probabilities").at(id);
-        const std::vector<double> given = Probabilities(run.Body(i).at("answers").at(id), question);
+        const std::vector<double> given =
+            ProbabilitiesOf(question, run.Body(i).at("answers").at(id));
         ASSERT_EQ(given.size(), expected.size());
         for (std::size_t option = 0; option < given.size(); ++option) {
           EXPECT_NEAR(given[option], expected[option], 1e-4);

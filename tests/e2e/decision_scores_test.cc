@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/e2e/deciding.h"
 #include "tests/e2e/scorecast_program.h"
 
 namespace scorecast::testing {
@@ -31,21 +32,6 @@ std::vector<Json> Golden(const std::string& name) {
     lines.push_back(Json::parse(line));
   }
   return lines;
-}
-
-/// The answer's probabilities in the order of the golden: of yes and no, of options, of levels.
-std::vector<double> Probabilities(const Json& question, const nlohmann::json& answer) {
-  if (question["type"] == "noul") {
-    const double yes = answer.at("noul");
-    return {yes, 1 - yes};
-  }
-  std::vector<double> probabilities;
-  std::size_t level = 0;
-  for (const auto& [name, _] : question["criteria"].items()) {
-    const std::string key = question["type"] == "score" ? std::to_string(level++) : name;
-    probabilities.push_back(answer.at("probabilities").at(key));
-  }
-  return probabilities;
 }
 
 struct Case {
@@ -83,14 +69,8 @@ TEST_P(DecisionScores, AreThoseOfTransformers) {
     }
     bodies.back()["questions"][std::to_string(i)] = cases[i]["question"];
   }
-  std::string input;
-  for (const Json& body : bodies) {
-    const Json line = {
-        {"custom_id", "x"}, {"method", "POST"}, {"url", "/v1/systemone"}, {"body", body}};
-    input += line.dump() + "\n";
-  }
-  const BatchRun run = RunBatchText(
-      {model, {"--decision-template", one.decision_template}, one.ranks, "f32"}, input);
+  const BatchRun run = RunDecisions(
+      {model, {"--decision-template", one.decision_template}, one.ranks, "f32"}, bodies);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("decision template " + std::string(one.decision_template)));
   ASSERT_EQ(run.lines.size(), bodies.size());
@@ -102,7 +82,7 @@ TEST_P(DecisionScores, AreThoseOfTransformers) {
       SCOPED_TRACE(::testing::Message() << bodies[i]["state"] << ", " << question);
       const auto wanted =
           expected[std::stoul(id)]["probabilities"].template get<std::vector<double>>();
-      EXPECT_THAT(Probabilities(question, answers.at(id)),
+      EXPECT_THAT(ProbabilitiesOf(question, answers.at(id)),
                   ::testing::Pointwise(::testing::DoubleNear(kTolerance), wanted));
       ++checked;
     }

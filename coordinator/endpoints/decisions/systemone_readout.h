@@ -25,7 +25,7 @@ struct SystemOneReadout : Readout {
     std::string id;
     std::string field;  ///< Names it in errors.
     DecisionType type = DecisionType::kNoul;
-    /// Of a choice its options; of a score its levels as JSON.
+    /// The options of a choice, or the levels of a score as JSON.
     std::vector<std::string> texts;
     /// One for each order in which it was asked, the usual one first. Empty if it has one answer.
     std::vector<Row> rows;
