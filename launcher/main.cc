@@ -502,7 +502,7 @@ int main(int argc, char** argv) {
       "tokenize", R"(Reads {"text":...} lines from standard input and prints {"ids":[...]} lines)");
   tokenize
       ->add_option("--model", tokenize_flags.model,
-                   "Directory with tokenizer.json or tokenizer.model; weights are not needed")
+                   "Directory with tokenizer.json, tokenizer.model or vocab.txt; weights are not needed")
       ->required()
       ->type_name("DIR");
   tokenize->add_flag("--no-special", tokenize_flags.no_special,

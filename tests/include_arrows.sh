@@ -42,6 +42,7 @@ set_allowed() {
     coordinator/prompts/*) allowed="coordinator/prompts coordinator/schedule coordinator/text $contracts" ;;
     coordinator/templates/*) allowed="coordinator/templates coordinator/text $contracts" ;;
     coordinator/decisions/*) allowed="coordinator/decisions coordinator/templates coordinator/text $contracts" ;;
+    coordinator/embeddings/*) allowed="coordinator/embeddings coordinator/text $contracts" ;;
     coordinator/rerank/*)
       allowed="coordinator/rerank coordinator/prompts coordinator/templates coordinator/text $contracts" ;;
     coordinator/resources/*)
@@ -49,14 +50,16 @@ set_allowed() {
       allowed="$allowed coordinator/decisions coordinator/generate coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text $contracts" ;;
     coordinator/request/*)
-      allowed="coordinator/request coordinator/prompts coordinator/rerank coordinator/schedule"
+      allowed="coordinator/request coordinator/embeddings coordinator/prompts coordinator/rerank"
+      allowed="$allowed coordinator/schedule"
       allowed="$allowed coordinator/text proto/log $contracts" ;;
     coordinator/json/*)
       allowed="coordinator/json coordinator/request coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text $messages $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
-      allowed="$allowed coordinator/prompts coordinator/decisions coordinator/rerank coordinator/schedule"
+      allowed="$allowed coordinator/prompts coordinator/decisions coordinator/embeddings"
+      allowed="$allowed coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text proto/log $messages $contracts" ;;
     coordinator/service/*)
       allowed="coordinator/service coordinator/endpoints coordinator/json coordinator/request coordinator/generate"

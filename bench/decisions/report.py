@@ -17,7 +17,7 @@ from bench.passes.tables import table
 from bench.samples import percentile, spread
 
 
-def _cpu() -> str:
+def cpu() -> str:
     names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return names[0] if names else "unknown"
 
@@ -28,7 +28,7 @@ class Run:
     kernel: str  # The value of --kernel.
     rounds: int
     host: str = field(default_factory=platform.node)
-    cpu: str = field(default_factory=_cpu)
+    cpu: str = field(default_factory=cpu)
     cpus: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     load_before: list[float] = field(default_factory=lambda: list(os.getloadavg()))
     figures: list[Figures] = field(default_factory=list)

@@ -52,9 +52,13 @@ std::vector<KernelCase> ElementCases(const shard::Kernels& kernels) {
            }),
       Case("add", [k](Arrays& x, std::int64_t at) { k->add(&x.a[at], kWidth, &x.out[at]); }),
       Case("swiglu",
-           [k](Arrays& x, std::int64_t at) { k->swiglu(&x.a[at], &x.b[at], kWidth, &x.out[at]); }),
+           [k](Arrays& x, std::int64_t at) {
+             k->silu.gated(&x.a[at], &x.b[at], kWidth, &x.out[at]);
+           }),
       Case("geglu",
-           [k](Arrays& x, std::int64_t at) { k->geglu(&x.a[at], &x.b[at], kWidth, &x.out[at]); }),
+           [k](Arrays& x, std::int64_t at) {
+             k->gelu_tanh.gated(&x.a[at], &x.b[at], kWidth, &x.out[at]);
+           }),
       Case("soft_cap", [k](Arrays& x, std::int64_t at) { k->soft_cap(30.0F, kWidth, &x.a[at]); }),
       Case("rope",
            [k](Arrays& x, std::int64_t at) {

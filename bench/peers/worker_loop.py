@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.peers.workload import Workload
 
-Pass = Callable[[], np.ndarray]  # Returns log-probabilities [items, labels].
+Pass = Callable[[], np.ndarray]  # Returns what is compared, such as log-probabilities [items, labels].
 
 
 def worker_flags(description: str) -> argparse.ArgumentParser:
@@ -45,8 +45,9 @@ def _time(run: Pass) -> dict[str, Any]:
             "r": np.asarray(result, np.float64).reshape(-1).tolist()}
 
 
-def serve(info: dict[str, Any], prepare: Callable[[Workload], Pass]) -> None:
-    """Replies to lines until the input ends. Only the pass that `prepare` returns is timed, not `prepare` itself."""
+def serve(info: dict[str, Any], prepare: Callable[[Any], Pass], workload_of: Callable[[str], Any] = Workload.parse) -> None:
+    """Replies to lines until the input ends. `prepare` gets what `workload_of` makes of a line. Only the pass that it returns
+    is timed, not `prepare` itself."""
     # Libraries print to standard error, because standard output is for replies.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -63,7 +64,7 @@ def serve(info: dict[str, Any], prepare: Callable[[Workload], Pass]) -> None:
         name = line.strip()
         try:
             if name not in passes:
-                passes[name] = prepare(Workload.parse(name))
+                passes[name] = prepare(workload_of(name))
             reply({"name": name} | _time(passes[name]))
         except Exception as fault:  # noqa: BLE001: an engine may raise anything, and the reply reports it.
             traceback.print_exc()

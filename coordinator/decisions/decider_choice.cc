@@ -126,6 +126,7 @@ LoadedDecider LoadDecider(const std::filesystem::path& model_dir, std::string_vi
   }
   std::string why_not = tokenizer == nullptr     ? "the model directory has no tokenizer"
                         : config.is_classifier() ? "the model is a classifier"
+                        : config.is_embedder()   ? "the model computes embeddings"
                                                  : "";
   if (!why_not.empty()) {
     if (is_given) {

@@ -17,6 +17,7 @@
 #include "coordinator/json/body_form.h"
 #include "coordinator/json/body_json.h"
 #include "coordinator/json/response_form.h"
+#include "coordinator/request/model_kind.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/request_options.h"
 #include "coordinator/schedule/job.h"
@@ -96,6 +97,10 @@ struct EndpointRequest : RequestOptions {
 
   /// Whether deltas are sent while completions are generated.
   virtual bool streams() const { return false; }
+
+  /// The kinds of models that can compute such a request. No other member is called for another
+  /// kind.
+  virtual ModelKinds kinds() const { return ModelKinds::All(); }
 };
 
 using ParsedRequest = proto::Expected<std::unique_ptr<EndpointRequest>>;
@@ -123,6 +128,9 @@ class Endpoint {
   /// is a broken invariant.
   virtual std::unique_ptr<EndpointResponse> Delta(std::size_t output,
                                                   const CompletionDelta& delta) const;
+
+  /// The kinds of models that can compute some of the endpoint's requests.
+  virtual ModelKinds kinds() const { return ModelKinds::All(); }
 
   /// The forms of the responses as JSON.
   virtual std::vector<const ResponseForm*> response_forms() const { return {}; }

@@ -26,6 +26,7 @@ bool ReadRequest::IsEmptyList(int field) const {
 void MessageEndpoint::Index() {
   for (const RequestForm& form : forms_) {
     form_list_.push_back(form.form.get());
+    kinds_ = kinds_ | form.kinds;
   }
   const google::protobuf::Descriptor& requests = *v1::Request::descriptor();
   for (int i = 0; i < requests.field_count(); ++i) {

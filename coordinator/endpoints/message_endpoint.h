@@ -15,6 +15,7 @@ struct RequestForm {
   std::unique_ptr<const BodyForm> form;
   /// Makes an empty request.
   std::function<std::unique_ptr<ReadRequest>()> make;
+  ModelKinds kinds;  ///< See EndpointRequest.
 };
 
 /// The form of requests with the fields of `Message`, or a dialect of it.
@@ -22,7 +23,7 @@ template <typename Message>
 RequestForm RequestFormOf(const typename MessageRequest<Message>::Uses& uses,
                           std::string_view dialect = Message::descriptor()->name()) {
   return {std::make_unique<const BodyForm>(*Message::descriptor(), dialect),
-          [uses] { return std::make_unique<MessageRequest<Message>>(uses); }};
+          [uses] { return std::make_unique<MessageRequest<Message>>(uses); }, uses.kinds};
 }
 
 /// An endpoint whose requests are messages, described in proto/scorecast.proto.
@@ -42,6 +43,7 @@ class MessageEndpoint : public Endpoint {
   std::span<const std::string_view> urls() const override { return urls_; }
   int message_field() const override { return message_field_; }
   std::span<const BodyForm* const> forms() const override { return form_list_; }
+  ModelKinds kinds() const override { return kinds_; }
 
   std::vector<const ResponseForm*> response_forms() const override { return response_forms_; }
 
@@ -56,6 +58,7 @@ class MessageEndpoint : public Endpoint {
   const std::vector<const ResponseForm*> response_forms_;
   std::vector<RequestForm> forms_;
   std::vector<const BodyForm*> form_list_;
+  ModelKinds kinds_ = {};  ///< Those of all forms.
   int message_field_ = 0;  ///< That of the first form.
 };
 

@@ -36,6 +36,7 @@ struct MessageRequest final : ReadRequest {
                                                 const OnDelta& on_delta);
     std::int64_t (*response_bytes_bound)(const MessageRequest& request,
                                          const proto::ModelConfig& config);
+    ModelKinds kinds = ModelKinds::All();  ///< See EndpointRequest.
   };
 
   MessageRequest() = default;
@@ -68,6 +69,7 @@ struct MessageRequest final : ReadRequest {
   std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override {
     return uses.response_bytes_bound(*this, config);
   }
+  ModelKinds kinds() const override { return uses.kinds; }
   bool streams() const override {
     if constexpr (requires { message.stream(); }) {
       return message.stream();

@@ -16,8 +16,11 @@ constexpr std::string_view kNoChat =
 constexpr std::string_view kNoCompletions =
     "/v1/chunked completes a prompt, and /v1/score scores labels.";
 constexpr std::string_view kNoEmbeddings =
-    "This server has no embeddings: /v1/rerank compares a query with documents.";
-constexpr std::string_view kNoClasses = "/v1/score returns the scores of a classifier's classes.";
+    "An embedding model is asked by /v1/embeddings, /embed or /v2/embed.";
+constexpr std::string_view kNoSparse = "There are no sparse embeddings: /embed returns dense ones.";
+constexpr std::string_view kNoVertex =
+    "Give its instances, one in each request, to /embed, /predict or /rerank.";
+constexpr std::string_view kNoTokenClasses = "Classes are of whole texts: see /predict.";
 
 constexpr std::string_view kNoOtherDecisions =
     "Elsewhere this URL has bodies of several forms: /v1/systemone answers typed questions.";
@@ -34,19 +37,12 @@ constexpr std::array kInstead = std::to_array<Instead>({
     {"/generate", kNoCompletions},
     {"/generate_stream", kNoCompletions},
     {"/api/generate", kNoCompletions},
-    {"/v1/embeddings", kNoEmbeddings},
-    {"/embeddings", kNoEmbeddings},
-    {"/embed", kNoEmbeddings},
-    {"/embed_all", kNoEmbeddings},
-    {"/embed_sparse", kNoEmbeddings},
+    {"/embed_sparse", kNoSparse},
+    {"/vertex", kNoVertex},
+    {"/predict_tokens", kNoTokenClasses},
     {"/api/embed", kNoEmbeddings},
     {"/api/embeddings", kNoEmbeddings},
-    {"/similarity", kNoEmbeddings},
-    {"/pooling", kNoEmbeddings},
     {"/encode", kNoEmbeddings},
-    {"/predict", kNoClasses},
-    {"/classify", kNoClasses},
-    {"/v1/classify", kNoClasses},
     {"/v1/decisions", kNoOtherDecisions},
     {"/v1/decide", kNoOtherDecisions},
 });

@@ -269,13 +269,16 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
   return WrongType(name, shape.Description());
 }
 
+/// A value, or the text of an object if the shape takes such.
+BodyJson& Unwrapped(BodyJson& value, const JsonShape& shape) {
+  const bool is_object = shape.takes_objects && HasMember(value, "text");
+  return is_object ? *FindMember(value, "text") : value;
+}
+
 Fault ReadStrings(BodyJson& list, const JsonShape& shape, const std::string& name, Target target) {
   for (std::size_t i = 0; i < list.size(); ++i) {
-    BodyJson* text = &list[i];
-    const bool is_object = shape.takes_objects && HasMember(*text, "text");
-    if (is_object) {
-      text = FindMember(*text, "text");
-    }
+    BodyJson* const text = &Unwrapped(list[i], shape);
+    const bool is_object = text != &list[i];
     if (!text->is_string()) {
       const char* wanted =
           shape.takes_objects && !is_object ? "a string or an object with a text" : "a string";
@@ -298,6 +301,9 @@ Fault ReadList(BodyJson& value, const JsonShape& shape, const std::string& name,
   }
   if (!value.is_array()) {
     return WrongType(name, shape.Description());
+  }
+  if (shape.takes_one_ids && !value.empty() && value.front().is_number()) {
+    return ReadUnion(value, one, name, target.AddMessage());
   }
   switch (shape.kind) {
     case Kind::kString:
@@ -332,7 +338,18 @@ Fault ReadList(BodyJson& value, const JsonShape& shape, const std::string& name,
     }
     case Kind::kUnion:
       for (std::size_t i = 0; i < value.size(); ++i) {
-        if (Fault fault = ReadUnion(value[i], one, At(name, i), target.AddMessage())) {
+        BodyJson& element = Unwrapped(value[i], shape);
+        if (Fault fault = ReadUnion(element, one, At(name, i), target.AddMessage())) {
+          return fault;
+        }
+      }
+      return std::nullopt;
+    case Kind::kObject:
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (!value[i].is_object()) {
+          return WrongKind(At(name, i), Kind::kObject);
+        }
+        if (Fault fault = ReadObject(value[i], *shape.form, At(name, i), target.AddMessage())) {
           return fault;
         }
       }

@@ -133,6 +133,9 @@ std::string JsonShape::Description() const {
   if (!takes_one) {
     return list;
   }
+  if (takes_one_ids) {
+    return "a string or a list of token ids, or " + list;
+  }
   return std::string("a string") + (kind == Kind::kUnion ? ", or " : " or ") + list;
 }
 
@@ -157,8 +160,9 @@ JsonShape ShapeOf(const FieldDescriptor& field, const v1::FieldDescription& desc
   } else {
     shape.kind = form == v1::FieldDescription::ANY ? Kind::kAny : KindOf(field);
   }
-  shape.takes_one = form == v1::FieldDescription::ONE_OR_MORE;
-  shape.takes_objects = form == v1::FieldDescription::DOCUMENTS;
+  shape.takes_one_ids = form == v1::FieldDescription::TEXTS_OR_IDS;
+  shape.takes_one = form == v1::FieldDescription::ONE_OR_MORE || shape.takes_one_ids;
+  shape.takes_objects = form == v1::FieldDescription::DOCUMENTS || shape.takes_one_ids;
   shape.takes_strings = form == v1::FieldDescription::BOOL_OR_STRING;
   return shape;
 }

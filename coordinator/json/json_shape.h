@@ -36,6 +36,7 @@ struct JsonShape {
   Kind kind = Kind::kString;
   bool is_list = false;
   bool takes_one = false;      ///< Of a list: a string counts as a list of one.
+  bool takes_one_ids = false;  ///< Of a list of unions: a list of ids counts as a list of one.
   bool takes_objects = false;  ///< Of strings: each may also be {"text": string}.
   bool takes_strings = false;  ///< Of a boolean: also as "true" or "False".
   /// kIds: the list. kLabels: both values. kUnion: the values. kPairs: the key and the value.

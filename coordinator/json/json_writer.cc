@@ -83,7 +83,8 @@ void JsonWriter::Text(std::string_view text) {
   FlushIfLong();
 }
 
-void JsonWriter::Number(double number) {
+template <typename Floating>
+void JsonWriter::WriteNumber(Floating number) {
   if (!std::isfinite(number)) {
     return Json("null");
   }
@@ -95,6 +96,10 @@ void JsonWriter::Number(double number) {
   text_.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
   FlushIfLong();
 }
+
+void JsonWriter::Number(double number) { WriteNumber(number); }
+
+void JsonWriter::Float(float number) { WriteNumber(number); }
 
 void JsonWriter::Integer(std::int64_t integer) {
   Separate();

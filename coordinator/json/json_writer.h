@@ -41,6 +41,8 @@ class JsonWriter {
   // UTF-8 are replaced.
   void Text(std::string_view text);
   void Number(double number);
+  /// As few digits as tell the number from other floats.
+  void Float(float number);
   void Integer(std::int64_t integer);
   void Unsigned(std::uint64_t integer);
 
@@ -52,6 +54,8 @@ class JsonWriter {
   void Finish();
 
  private:
+  template <typename Floating>
+  void WriteNumber(Floating number);
   void Begin(char bracket);
   void End(char bracket);
   /// Called before a value or a key.

@@ -167,6 +167,13 @@ class ResponseWriter {
         }
         return;
       }
+      case FieldDescriptor::CPPTYPE_FLOAT: {
+        const auto numbers = reflection.GetRepeatedFieldRef<float>(message, field);
+        for (int i = begin; i < end; ++i) {
+          writer_.Float(numbers.Get(i));
+        }
+        return;
+      }
       case FieldDescriptor::CPPTYPE_INT32: {
         const auto integers = reflection.GetRepeatedFieldRef<std::int32_t>(message, field);
         for (int i = begin; i < end; ++i) {

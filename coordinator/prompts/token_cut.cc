@@ -1,6 +1,8 @@
 #include "coordinator/prompts/token_cut.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 namespace scorecast::coordinator {
@@ -9,10 +11,6 @@ namespace {
 using proto::Expected;
 using proto::Unexpected;
 
-/// Small pieces, so that a certain cut is found close to a text's end.
-constexpr std::size_t kPieceBytes = 4096;
-/// More than the bytes of a token in ordinary text.
-constexpr std::size_t kBytesPerToken = 8;
 /// Tokens at the beginning of a text's end may be others than in the whole text. So many bytes more
 /// are encoded that these tokens are not among the last ones.
 constexpr std::size_t kLeastEndBytes = std::size_t{64} << 10;
@@ -36,20 +34,36 @@ Expected<std::vector<TokenId>, EncodeFault> FirstTokens(const Tokenizer& tokeniz
                                                         std::size_t count,
                                                         const EncodeLimits& limits) {
   EncodeLimits pieces = limits.Uncounted();
-  pieces.piece_bytes = kPieceBytes;
-  for (std::size_t bytes = 4 * kPieceBytes + count * kBytesPerToken;; bytes *= 2) {
-    const std::size_t end = CharacterEnd(text, bytes);
-    Expected<EncodedText, EncodeFault> encoded =
-        tokenizer.EncodeWithin(pieces, text.substr(0, end), options);
-    if (!encoded) {
-      return Unexpected(encoded.error());
-    }
-    // Tokens before a certain cut are the same, whatever follows.
-    if (end == text.size() || encoded->tokens_before_cut >= count) {
-      encoded->ids.resize(std::min(encoded->ids.size(), count));
-      return std::move(encoded->ids);
-    }
+  pieces.enough_tokens = static_cast<std::int64_t>(count);
+  Expected<EncodedText, EncodeFault> encoded = tokenizer.EncodeWithin(pieces, text, options);
+  if (!encoded) {
+    return Unexpected(encoded.error());
   }
+  encoded->ids.resize(std::min(encoded->ids.size(), count));
+  return std::move(encoded->ids);
+}
+
+Expected<std::string, EncodeFault> FirstText(const Tokenizer& tokenizer, std::string_view text,
+                                             std::int64_t count, const Interruption* interruption) {
+  if (count == EncodeLimits::kUnlimited) {
+    return std::string(text);
+  }
+  const auto most = static_cast<std::size_t>(count);
+  Expected<std::vector<TokenId>, EncodeFault> ids =
+      FirstTokens(tokenizer, text, {.special_tokens = SpecialTokensInText::kEscape}, most + 1,
+                  {.interruption = interruption});
+  if (!ids) {
+    return Unexpected(ids.error());
+  }
+  if (ids->size() <= most) {
+    return std::string(text);
+  }
+  std::string kept = tokenizer.Decode(std::span(*ids).first(most));
+  constexpr std::string_view kPartOfCharacter = "\uFFFD";
+  while (kept.ends_with(kPartOfCharacter)) {
+    kept.resize(kept.size() - kPartOfCharacter.size());
+  }
+  return kept;
 }
 
 Expected<std::vector<TokenId>, EncodeFault> LastTokens(const Tokenizer& tokenizer,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +21,12 @@ proto::Expected<std::vector<TokenId>, EncodeFault> FirstTokens(const Tokenizer& 
                                                                const EncodeOptions& options,
                                                                std::size_t count,
                                                                const EncodeLimits& limits);
+
+/// The text of the first `count` tokens of `text`, whose special tokens are plain text; all of it
+/// if it has no more. A character of which only a part is left is left out.
+proto::Expected<std::string, EncodeFault> FirstText(const Tokenizer& tokenizer,
+                                                    std::string_view text, std::int64_t count,
+                                                    const Interruption* interruption);
 
 /// The last `count` tokens of `text`. Of a text that is very long for so many tokens, only the end
 /// is encoded, as a later section.

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/chunk_options.h"
 #include "coordinator/text/steps/encode_options.h"
 #include "proto/model/token_id.h"
@@ -56,6 +59,11 @@ struct ServerOptions {
   /// Of responses to requests with `documents`: kResults or kSglang.
   RerankForm rerank_form = RerankForm::kResults;
 
+  Embedder embedder;  ///< Of an embedding model.
+  /// Most tokens of a text or a pair of a model that reads whole texts, with those that the
+  /// tokenizer adds: see ReadTokenLimit.
+  std::int64_t max_text_tokens = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::string> label_names;  ///< [num_labels] Of a classifier.
   /// Whether a priority better (lower) than 0 counts. Otherwise it is 0.
   bool trust_priority = true;
   std::shared_ptr<const Decider> decider;  ///< Null if the server does not decide.

@@ -25,6 +25,7 @@ struct Choice {
   const RerankTemplate* chosen = nullptr;
   std::string reason;
   bool is_guess = false;
+  bool is_pair = false;  ///< There is no template because query and document are a pair.
 };
 
 /// The ids of a label: nothing if its texts are no single tokens, or its id is not in the
@@ -125,6 +126,11 @@ Choice ChooseByName(const Evidence& evidence, const std::vector<const RerankTemp
 Choice Choose(const Evidence& evidence, const Tokenizer& tokenizer,
               const proto::ModelConfig& config) {
   const std::vector<const RerankTemplate*> candidates = Candidates(tokenizer, config);
+  if (config.read_head) {
+    return candidates.empty()
+               ? Choice{.is_pair = true}
+               : Choice{candidates.front(), "it is that of " + config.model_type + " rerankers"};
+  }
   const auto& logit_score = evidence.files.logit_score;
   bool has_unknown = false;
   for (const std::string& chat_template : evidence.chat_templates) {
@@ -177,9 +183,12 @@ bool EndsWithName(std::string_view activation, std::string_view name) {
 
 LoadedReranker Off(std::string reason) { return {.no_reranker_reason = std::move(reason)}; }
 
-/// Applies the activation of sentence-transformers' files. Returns false if it is not supported.
-bool ApplyActivation(const CrossEncoderFiles& files, ScoreFormula& formula, std::string& reason) {
-  if (files.activation.empty()) {
+/// Applies the activation of sentence-transformers' files. Returns false if it is not supported. In
+/// a classifier's files, sentence-transformers ignores functions that are not PyTorch's.
+bool ApplyActivation(const CrossEncoderFiles& files, const proto::ModelConfig& config,
+                     ScoreFormula& formula, std::string& reason) {
+  if (files.activation.empty() ||
+      (config.read_head && !std::string_view(files.activation).starts_with("torch."))) {
     return true;
   }
   const bool is_sigmoid = EndsWithName(files.activation, "Sigmoid");
@@ -190,6 +199,26 @@ bool ApplyActivation(const CrossEncoderFiles& files, ScoreFormula& formula, std:
   reason +=
       std::string("; ") + (is_sigmoid ? "Sigmoid" : "Identity") + " says " + files.activation_file;
   return true;
+}
+
+LoadedReranker UnknownActivation(const CrossEncoderFiles& files) {
+  return Off(files.activation_file + ": the activation " + Quoted(files.activation) +
+             " is not supported: " + std::string(kHowTo));
+}
+
+LoadedReranker PairReranker(const CrossEncoderFiles& files, const proto::ModelConfig& config) {
+  Reranker::Parts parts{.name = std::string(kPairTemplate),
+                        .reason =
+                            "query and document are the tokenizer's pair of texts; the score "
+                            "is the classification head's",
+                        .default_instruction = files.instruction,
+                        .prompt = std::nullopt,
+                        .labels = proto::LabelList{0},
+                        .formula = ScoreFormula::OfHead()};
+  if (!ApplyActivation(files, config, parts.formula, parts.reason)) {
+    return UnknownActivation(files);
+  }
+  return {.reranker = std::make_shared<const Reranker>(std::move(parts))};
 }
 
 }  // namespace
@@ -207,6 +236,13 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
     }
     return Off("the model directory has no tokenizer");
   }
+  if (config.is_embedder()) {
+    const std::string reason = "the model computes embeddings";
+    if (of_flag) {
+      throw StartupError(flag + ": " + reason + " (--task generate: its lm-head)");
+    }
+    return Off(reason);
+  }
   if (config.is_classifier() && config.num_labels != 1) {
     const std::string reason = "the classifier has " +
                                proto::Count(config.num_labels, "class", "classes") +
@@ -221,6 +257,9 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
                              ReadCrossEncoderFiles(model_dir, config)};
   const Choice choice =
       of_flag ? Choice{&*of_flag, "--rerank-template"} : Choose(evidence, *tokenizer, config);
+  if (choice.chosen == nullptr && choice.is_pair) {
+    return PairReranker(evidence.files, config);
+  }
   if (choice.chosen == nullptr) {
     return Off(choice.reason);
   }
@@ -263,9 +302,8 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
     parts.labels = proto::LabelList(*std::move(ids));
   }
   if (!of_flag) {
-    if (!ApplyActivation(evidence.files, parts.formula, parts.reason)) {
-      return Off(evidence.files.activation_file + ": the activation " +
-                 Quoted(evidence.files.activation) + " is not supported: " + std::string(kHowTo));
+    if (!ApplyActivation(evidence.files, config, parts.formula, parts.reason)) {
+      return UnknownActivation(evidence.files);
     }
     if (!evidence.files.instruction.empty()) {
       parts.default_instruction = evidence.files.instruction;

@@ -16,15 +16,16 @@
 
 namespace scorecast::coordinator {
 
-/// How a model reranks: the prompt of query and document, the labels whose logits are read behind
-/// its last token, and the formula that makes a score of them. Never changes.
+/// How a model reranks: the prompt of query and document, or that they are a pair of texts; the
+/// labels whose logits are read, behind the prompt's last token unless the model reads whole texts;
+/// and the formula that makes a score of them. Never changes.
 class Reranker {
  public:
   struct Parts {
     std::string name;
     std::string reason;
     std::string default_instruction;
-    TemplateTokens prompt;
+    std::optional<TemplateTokens> prompt;  ///< nullopt: a pair.
     proto::LabelList labels;
     ScoreFormula formula;
     bool is_guess = false;
@@ -32,7 +33,7 @@ class Reranker {
 
   explicit Reranker(Parts parts) : parts_(std::move(parts)) {}
 
-  /// The template: "qwen3-reranker", or the file that --rerank-template names.
+  /// The template: "qwen3-reranker", the file that --rerank-template names, or kPairTemplate.
   const std::string& name() const { return parts_.name; }
   /// Why this template was taken, e.g. "chat_template of tokenizer_config.json". One line.
   const std::string& reason() const { return parts_.reason; }
@@ -40,10 +41,16 @@ class Reranker {
   bool is_guess() const { return parts_.is_guess; }
   /// Used if a request gives no instruction. Empty if the template has none.
   const std::string& default_instruction() const { return parts_.default_instruction; }
-  /// Whether the prompt has a place for an instruction. Others ignore it.
-  bool takes_instruction() const { return parts_.prompt.takes_instruction(); }
+  /// Whether the prompt has a place for an instruction. Others ignore it. Of a pair: whether the
+  /// model's directory has an instruction, which is put before the query.
+  bool takes_instruction() const {
+    return is_pair() ? !default_instruction().empty() : prompt().takes_instruction();
+  }
+  /// Whether query and document are the two texts of a pair, around which the tokenizer puts its
+  /// own tokens. There is no prompt then.
+  bool is_pair() const { return !parts_.prompt; }
   /// Whether the document stands before the query in the prompt.
-  bool is_document_first() const { return parts_.prompt.is_document_first(); }
+  bool is_document_first() const { return !is_pair() && prompt().is_document_first(); }
 
   /// The logits to read behind the prompt's last token, at temperature 1. The class of a
   /// classifier's head.
@@ -54,14 +61,21 @@ class Reranker {
   double RawScore(std::span<const float> logits) const { return parts_.formula.RawScore(logits); }
   /// Whether scores are between 0 and 1. If not, Score is RawScore.
   bool is_probability() const { return parts_.formula.is_probability(); }
+  /// A logit put into a sigmoid, whatever the formula is.
+  double Sigmoid(std::span<const float> logits) const {
+    return parts_.formula.WithActivation(/*sigmoid=*/true).Score(logits);
+  }
   /// E.g. "sigmoid(true - false)", for people.
   std::string FormulaText() const { return parts_.formula.Text(); }
 
-  const TemplateTokens& prompt() const { return parts_.prompt; }
+  const TemplateTokens& prompt() const { return *parts_.prompt; }
 
  private:
   Parts parts_;
 };
+
+/// The name that stands for a template if query and document are a pair.
+inline constexpr std::string_view kPairTemplate = "pair";
 
 /// What LoadReranker found. Either `reranker` is set, or `no_reranker_reason` says in one line why
 /// the server does not rerank.
@@ -71,7 +85,8 @@ struct LoadedReranker {
 };
 
 /// Chooses the template for the model in `model_dir`: `template_flag` (the value of
-/// --rerank-template: a name or a file) or, if that is empty, what the directory's files say.
+/// --rerank-template: a name or a file) or, if that is empty, what the directory's files say. A
+/// classifier of whole texts gets pairs, unless a template is for its family.
 /// `tokenizer` may be null, and must outlive the result. Throws StartupError, one line, if a file
 /// is malformed, or if the template of the flag does not suit the model.
 LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_view template_flag,

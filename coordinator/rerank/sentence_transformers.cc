@@ -65,8 +65,9 @@ CrossEncoderFiles ReadCrossEncoderFiles(const std::filesystem::path& model_dir,
       files.logit_score = std::move(score);
     });
   }
-  const auto read_activation = [&](const JsonCursor& object, std::string_view file) {
-    const std::string activation = ReadText(object, "activation_fn");
+  const auto read_activation = [&](const JsonCursor& object, std::string_view name,
+                                   std::string_view file) {
+    const std::string activation = ReadText(object, name);
     if (files.activation.empty() && !activation.empty()) {
       files.activation = activation;
       files.activation_file = file;
@@ -74,7 +75,7 @@ CrossEncoderFiles ReadCrossEncoderFiles(const std::filesystem::path& model_dir,
   };
   constexpr std::string_view kConfig = "config_sentence_transformers.json";
   ReadFile(model_dir / kConfig, [&](const JsonCursor& root) {
-    read_activation(root, kConfig);
+    read_activation(root, "activation_fn", kConfig);
     const std::string prompt = ReadText(root, "default_prompt_name");
     const std::optional<JsonCursor> prompts = root.Find("prompts");
     if (!prompt.empty() && prompts) {
@@ -83,8 +84,10 @@ CrossEncoderFiles ReadCrossEncoderFiles(const std::filesystem::path& model_dir,
   });
   ReadFile(model_dir / "config.json", [&](const JsonCursor& root) {
     if (const std::optional<JsonCursor> member = root.Find("sentence_transformers")) {
-      read_activation(*member, "config.json");
+      read_activation(*member, "activation_fn", "config.json");
     }
+    // The name before version 4.
+    read_activation(root, "sbert_ce_default_activation_function", "config.json");
   });
   return files;
 }

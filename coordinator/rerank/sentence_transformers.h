@@ -27,8 +27,9 @@ struct CrossEncoderFiles {
   std::string instruction;      ///< The default prompt; may be empty.
 };
 
-/// Reads modules.json, the LogitScore's config.json, config_sentence_transformers.json, and the
-/// member "sentence_transformers" of config.json; any of them may be absent. Throws StartupError,
+/// Reads modules.json, the LogitScore's config.json, config_sentence_transformers.json, and of
+/// config.json the member "sentence_transformers" or the older
+/// "sbert_ce_default_activation_function"; any of them may be absent. Throws StartupError,
 /// one line that names the file, if one is malformed.
 CrossEncoderFiles ReadCrossEncoderFiles(const std::filesystem::path& model_dir,
                                         const proto::ModelConfig& config);

@@ -1,5 +1,6 @@
 #include "coordinator/resources/model_resources.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 
@@ -22,10 +23,40 @@ std::string DtypeName(const std::string& dtype) {
   return dtype == "bf16" ? "bfloat16" : dtype;
 }
 
-/// A reranker has one score. It gets the name that transformers gives to a single label by default.
+/// TEI's name of a pooling.
+std::string PoolingName(const proto::ReadHead& head) {
+  switch (head.pooling.front()) {
+    case proto::Pooling::kCls:
+      return "cls";
+    case proto::Pooling::kMax:
+      return "max";
+    case proto::Pooling::kMean:
+      return "mean";
+    case proto::Pooling::kLast:
+      break;
+  }
+  return "last_token";
+}
+
+OrderedJson LabelsJson(const std::vector<std::string>& names) {
+  OrderedJson labels;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    labels["id2label"][std::to_string(i)] = names[i];
+    labels["label2id"][names[i]] = i;
+  }
+  return labels;
+}
+
+/// A reranker has one score. Without labels it gets the name that transformers gives to a single
+/// label by default.
 OrderedJson ModelType(const ServiceFacts& facts) {
   OrderedJson type;
-  if (facts.options.reranker) {
+  const std::vector<std::string>& names = facts.options.label_names;
+  if (facts.config.is_embedder()) {
+    type["embedding"]["pooling"] = PoolingName(*facts.config.read_head);
+  } else if (!names.empty()) {
+    type[names.size() == 1 ? "reranker" : "classifier"] = LabelsJson(names);
+  } else if (facts.options.reranker) {
     type["reranker"]["id2label"]["0"] = "LABEL_0";
     type["reranker"]["label2id"]["LABEL_0"] = 0;
   } else {
@@ -76,7 +107,8 @@ Resource InfoResource(const ServiceFacts& facts) {
   body["model_dtype"] = DtypeName(facts.dtype);
   body["model_type"] = ModelType(facts);
   body["max_concurrent_requests"] = facts.max_queue;
-  body["max_input_length"] = facts.config.max_position_embeddings;
+  body["max_input_length"] =
+      std::min(facts.options.max_text_tokens, facts.config.max_position_embeddings);
   body["max_batch_tokens"] = facts.max_batch_tokens;
   body["max_batch_requests"] = nullptr;
   body["max_client_batch_size"] = facts.options.max_items;

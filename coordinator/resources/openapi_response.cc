@@ -32,6 +32,7 @@ OrderedJson ElementSchema(const Member& member, OrderedJson& schemas) {
   }
   switch (member.described->cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
       return Typed("number");
     case FieldDescriptor::CPPTYPE_BOOL:
       return Typed("boolean");

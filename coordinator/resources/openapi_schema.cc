@@ -139,6 +139,10 @@ OrderedJson AlternativesOf(const FormField& field) {
   if (field.shape.takes_one) {
     alternatives.push_back(OfType("string"));
   }
+  if (field.shape.takes_one_ids) {
+    alternatives.push_back(TokenIds());
+    one.push_back(Document());
+  }
   for (OrderedJson& alternative : one) {
     alternatives.push_back(ListOf(std::move(alternative)));
   }

@@ -49,6 +49,26 @@ Error DeadlinePassed() {
           "timeout_ms"};
 }
 
+/// The 400 of a request that the model cannot compute, because it is of another kind.
+std::optional<Error> KindFault(const Endpoint& endpoint, const EndpointRequest& request,
+                               const proto::ModelConfig& config, EndpointList endpoints) {
+  const ModelKind kind = KindOf(config);
+  if (request.kinds().Has(kind)) {
+    return std::nullopt;
+  }
+  std::string urls;
+  for (const Endpoint* const one : endpoints) {
+    if (one->kinds().Has(kind)) {
+      urls += (urls.empty() ? "" : ", ") + std::string(one->urls().front());
+    }
+  }
+  return BadRequest("wrong_model_kind",
+                    std::string(config.architecture) + " is " + std::string(NameOf(kind)) +
+                        ", which cannot answer this request to " +
+                        std::string(endpoint.urls().front()) + ". It serves " + urls + ".",
+                    "");
+}
+
 /// A request whose text is too much for the memory must not end the process.
 Expected<PreparedRequest> PrepareRequest(EndpointRequest& request, const RequestContext& context,
                                          const OnDelta& on_delta) {
@@ -109,6 +129,9 @@ std::optional<Error> RequestService::AdmissionFault(const Call& call,
   }
   if (!parsed) {
     return parsed.error();
+  }
+  if (auto fault = KindFault(*call.endpoint(), **parsed, config_, endpoints_)) {
+    return fault;
   }
   return (*parsed)->streams() ? call.StreamFault() : std::nullopt;
 }

@@ -55,10 +55,18 @@ ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining)
   return {reason.empty() ? 200 : 503, "application/json", body.dump()};
 }
 
-Resource HealthResource() {
-  return {"/health", [content = Share({.body = R"({"status":"alive"})"})] { return content; },
+namespace {
+
+Resource AliveResource(std::string path) {
+  return {std::move(path), [content = Share({.body = R"({"status":"alive"})"})] { return content; },
           "The process is alive."};
 }
+
+}  // namespace
+
+Resource HealthResource() { return AliveResource("/health"); }
+
+Resource PingResource() { return AliveResource("/ping"); }
 
 Resource ReadyResource(std::function<proto::ClusterStatus()> cluster,
                        std::function<bool()> is_draining) {

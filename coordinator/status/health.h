@@ -18,6 +18,8 @@ ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining)
 
 /// GET /health: a 200 as long as the process serves.
 Resource HealthResource();
+/// GET /ping: the same, by the name that Sagemaker and text-embeddings-inference have for it.
+Resource PingResource();
 /// GET /ready: see Readiness. The functions are called on any thread.
 Resource ReadyResource(std::function<proto::ClusterStatus()> cluster,
                        std::function<bool()> is_draining);

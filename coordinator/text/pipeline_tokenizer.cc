@@ -7,7 +7,10 @@
 
 namespace scorecast::coordinator {
 
-PipelineTokenizer::PipelineTokenizer(Parts parts) : parts_(std::move(parts)) {
+PipelineTokenizer::PipelineTokenizer(Parts parts)
+    : parts_(std::move(parts)),
+      added_prefix_(parts_.token_template.Prefix()),
+      added_suffix_(parts_.token_template.Suffix()) {
   for (const AddedToken& token : parts_.added_tokens.tokens()) {
     if (token.special) {
       special_ids_.insert(token.id);

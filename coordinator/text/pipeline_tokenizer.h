@@ -14,6 +14,7 @@
 #include "coordinator/text/steps/added_tokens.h"
 #include "coordinator/text/steps/decoder.h"
 #include "coordinator/text/steps/pre_tokenizer.h"
+#include "coordinator/text/steps/token_template.h"
 #include "coordinator/text/tokenizer.h"
 
 namespace scorecast::coordinator {
@@ -29,16 +30,16 @@ class PipelineTokenizer final : public Tokenizer {
     Decoder decoder;
     std::string_view kind;
     std::vector<std::string> spellings;  ///< What is decoded, by id; empty for ids without a token.
-    std::vector<TokenId> added_prefix;
-    std::vector<TokenId> added_suffix;
+    TokenTemplate token_template;
     std::optional<TokenId> bos;
   };
 
   explicit PipelineTokenizer(Parts parts);
 
   OpenEnd FindOpenEnd(std::string_view text, const EncodeOptions& options) const override;
-  const std::vector<TokenId>& added_prefix() const override { return parts_.added_prefix; }
-  const std::vector<TokenId>& added_suffix() const override { return parts_.added_suffix; }
+  const std::vector<TokenId>& added_prefix() const override { return added_prefix_; }
+  const std::vector<TokenId>& added_suffix() const override { return added_suffix_; }
+  TokenTemplate token_template() const override { return parts_.token_template; }
   std::optional<TokenId> bos() const override { return parts_.bos; }
   std::string Decode(std::span<const TokenId> ids) const override;
   std::string Spelling(TokenId id) const override {
@@ -63,6 +64,8 @@ class PipelineTokenizer final : public Tokenizer {
   }
 
   Parts parts_;
+  std::vector<TokenId> added_prefix_;
+  std::vector<TokenId> added_suffix_;
   std::unordered_set<TokenId> special_ids_;
 };
 

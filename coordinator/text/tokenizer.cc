@@ -10,10 +10,13 @@
 #include "coordinator/text/files/add_prefix_space.h"
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
+#include "coordinator/text/files/sentence_bert_config.h"
 #include "coordinator/text/files/tokenizer_config.h"
+#include "coordinator/text/files/vocab_txt.h"
 #include "coordinator/text/sentencepiece_tokenizer.h"
 #include "coordinator/text/tokenizer_json.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
@@ -32,7 +35,8 @@ constexpr std::int64_t kBytesPerToken = 8;
 /// piece.
 std::size_t PieceBytes(const EncodeLimits& limits, std::size_t bytes) {
   const std::int64_t tokens =
-      std::clamp<std::int64_t>(limits.max_tokens, 0, EncodeLimits::kUnlimited / kBytesPerToken);
+      std::clamp<std::int64_t>(std::min(limits.max_tokens, limits.enough_tokens), 0,
+                               EncodeLimits::kUnlimited / kBytesPerToken);
   const std::size_t size =
       std::min(limits.piece_bytes,
                std::max(kLeastPieceBytes, static_cast<std::size_t>(tokens * kBytesPerToken)));
@@ -121,6 +125,10 @@ EncodedText Tokenizer::EncodePieces(const EncodeLimits& limits, std::string_view
     encoded.tokens_before_cut = tokens.ids().size();
     options = later;
     size = piece_bytes;
+    if (static_cast<std::int64_t>(tokens.ids().size()) >= limits.enough_tokens) {
+      encoded.ids = std::move(tokens).Take();
+      return encoded;
+    }
   }
   EncodeLimits left = limits;
   left.max_tokens = tokens.left();
@@ -192,19 +200,33 @@ std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir,
                                          std::string_view templates) {
   const std::filesystem::path json_file = model_dir / "tokenizer.json";
   const std::filesystem::path model_file = model_dir / "tokenizer.model";
+  const std::filesystem::path vocab_file = model_dir / "vocab.txt";
   TokenizerConfig config = LoadTokenizerConfig(model_dir);
   config.chat_templates += templates;
+  const SentenceBertConfig sentence_config = LoadSentenceBertConfig(model_dir);
+  const auto read = [&](nlohmann::json document, const std::filesystem::path& file) {
+    if (sentence_config.do_lower_case) {
+      PutLowercaseFirst(document);
+    }
+    return ReadTokenizerJson(document, config, file.string());
+  };
   if (ModelFileExists(json_file)) {
-    const std::string origin = json_file.string();
-    nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), origin);
+    nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), json_file.string());
     if (config.add_prefix_space) {
       SetAddPrefixSpace(*config.add_prefix_space, document);
     }
-    return ReadTokenizerJson(document, config, origin);
+    return read(std::move(document), json_file);
   }
   if (ModelFileExists(model_file)) {
+    if (sentence_config.do_lower_case) {
+      throw proto::StartupError(sentence_config.origin +
+                                ": do_lower_case: not supported with a tokenizer.model");
+    }
     return std::make_unique<SentencePieceTokenizer>(ReadModelFile(model_file), config,
                                                     model_file.string());
+  }
+  if (ModelFileExists(vocab_file)) {
+    return read(TokenizerJsonOfVocabTxt(model_dir), vocab_file);
   }
   return nullptr;
 }

@@ -12,6 +12,7 @@
 
 #include "coordinator/text/models/token_collector.h"
 #include "coordinator/text/steps/encode_options.h"
+#include "coordinator/text/steps/token_template.h"
 #include "proto/base/expected.h"
 #include "proto/model/token_id.h"
 
@@ -70,6 +71,11 @@ class Tokenizer {
   virtual const std::vector<TokenId>& added_prefix() const = 0;
   virtual const std::vector<TokenId>& added_suffix() const = 0;
 
+  /// The whole rule, with the types of tokens and the form of a pair.
+  virtual TokenTemplate token_template() const {
+    return TokenTemplate::AroundEach(added_prefix(), added_suffix());
+  }
+
   /// BOS, if the tokenizer's own rule adds one. BOS is the only added token that a request keeps.
   virtual std::optional<TokenId> bos() const = 0;
 
@@ -125,8 +131,9 @@ class Tokenizer {
                            EncodeOptions options) const;
 };
 
-/// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model. Applies the
-/// tokenizer_config.json beside them. Returns null if neither file exists. Throws StartupError, one
+/// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model or else vocab.txt.
+/// Applies the tokenizer_config.json beside them, and `do_lower_case` of sentence-transformers'
+/// sentence_bert_config.json. Returns null if none of them exists. Throws StartupError, one
 /// line that names the file, if a file is malformed or needs something that is not supported. Added
 /// tokens whose text occurs in `templates` are escaped in the same way as those that occur in the
 /// directory's chat templates.

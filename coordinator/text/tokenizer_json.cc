@@ -17,6 +17,7 @@
 #include "coordinator/text/pipeline_tokenizer.h"
 #include "coordinator/text/steps/added_tokens.h"
 #include "coordinator/text/steps/normalizer.h"
+#include "coordinator/text/steps/token_template.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -56,12 +57,12 @@ TokenId ConfiguredToken(const TokenizerConfig& config, const std::optional<std::
 }
 
 /// An escaped text must never contain a token of the post-processor's template.
-void MarkTemplateTokens(const AddedAround& around, std::vector<AddedToken>& added) {
+void MarkTemplateTokens(const TokenTemplate& around, std::vector<AddedToken>& added) {
   for (AddedToken& token : added) {
-    const auto is_in = [&](const std::vector<TokenId>& side) {
-      return std::find(side.begin(), side.end(), token.id) != side.end();
+    const auto is_in = [&](const TokenTemplate::Parts& parts) {
+      return std::ranges::find(parts, token.id, &TokenTemplate::Part::id) != parts.end();
     };
-    token.escapable = token.escapable || is_in(around.prefix) || is_in(around.suffix);
+    token.escapable = token.escapable || is_in(around.single) || is_in(around.pair);
   }
 }
 
@@ -73,18 +74,24 @@ void MarkUnknownToken(const JsonCursor& model, std::vector<AddedToken>& added) {
   }
 }
 
-void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, AddedAround& around) {
+/// If the configuration changes what is around a text, each text of a pair has the same around it.
+void ApplyConfig(const TokenizerConfig& config, const IdBySpelling& ids, TokenTemplate& around) {
+  std::vector<TokenId> prefix = around.Prefix();
+  std::vector<TokenId> suffix = around.Suffix();
   if (config.add_bos_token) {
-    around.prefix.clear();
+    prefix.clear();
     if (*config.add_bos_token) {
-      around.prefix.push_back(ConfiguredToken(config, config.bos_token, "bos_token", ids));
+      prefix.push_back(ConfiguredToken(config, config.bos_token, "bos_token", ids));
     }
   }
   if (config.add_eos_token) {
-    around.suffix.clear();
+    suffix.clear();
     if (*config.add_eos_token) {
-      around.suffix.push_back(ConfiguredToken(config, config.eos_token, "eos_token", ids));
+      suffix.push_back(ConfiguredToken(config, config.eos_token, "eos_token", ids));
     }
+  }
+  if (prefix != around.Prefix() || suffix != around.Suffix()) {
+    around = TokenTemplate::AroundEach(prefix, suffix);
   }
 }
 
@@ -123,14 +130,14 @@ std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
     root.Fail("the vocabulary is empty");
   }
 
-  AddedAround around;
+  TokenTemplate around;
   if (const std::optional<JsonCursor> processor = root.Find("post_processor")) {
     around = ReadPostProcessor(*processor, static_cast<std::int64_t>(spellings.size()));
   }
   MarkTemplateTokens(around, added);
   MarkUnknownToken(root.At("model"), added);
   ApplyConfig(config, ids, around);
-  const std::optional<TokenId> bos = FindBos(config, ids, around.prefix);
+  const std::optional<TokenId> bos = FindBos(config, ids, around.Prefix());
   return std::make_unique<PipelineTokenizer>(
       PipelineTokenizer::Parts{.added_tokens = AddedTokens(std::move(added), std::move(normalizer)),
                                .pre_tokenizer = std::move(pre_tokenizer),
@@ -138,8 +145,7 @@ std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
                                .decoder = ReadDecoder(root.At("decoder")),
                                .kind = kind,
                                .spellings = std::move(spellings),
-                               .added_prefix = std::move(around.prefix),
-                               .added_suffix = std::move(around.suffix),
+                               .token_template = std::move(around),
                                .bos = bos});
 }
 

@@ -1,9 +1,8 @@
 #include "launcher/calibrate/labelled_answer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <limits>
 
 namespace scorecast::launcher {
 namespace {
@@ -26,17 +25,12 @@ TemperatureGroup ChoiceGroup(std::size_t options) {
 }
 
 std::string TemperatureLine(const Temperatures& temperatures) {
-  // As many digits as are needed to read the same number again.
+  // As many digits as are needed to read the same number again, and "20" instead of "2e+01".
   const auto text = [&](TemperatureGroup group) {
     const double number = temperatures[static_cast<std::size_t>(group)];
     std::array<char, 32> digits{};
-    for (int precision = 1; precision <= std::numeric_limits<double>::max_digits10; ++precision) {
-      std::snprintf(digits.data(), digits.size(), "%.*g", precision, number);
-      if (std::strtod(digits.data(), nullptr) == number) {
-        break;
-      }
-    }
-    return std::string(digits.data());
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    return std::string(digits.data(), end);
   };
   using enum TemperatureGroup;
   return R"(temperature: {"noul": )" + text(kNoul) + R"(, "choice": {"2": )" + text(kChoice2) +

@@ -101,6 +101,13 @@ std::vector<std::string> CalibrationReport(const CalibrationResult& result,
       lines.push_back(WhyKept(static_cast<TemperatureGroup>(i), result.groups[i]));
     }
   }
+  for (std::size_t i = 0; i < kTemperatureGroups; ++i) {
+    const CalibratedGroup& group = result.groups[i];
+    if (group.after.loss > group.before.loss) {
+      lines.push_back(std::string(NameOf(static_cast<TemperatureGroup>(i))) +
+                      ": the loss of held-out questions rises; label more questions");
+    }
+  }
   if (result.all.before.number > 0) {
     AddPlot("held-out questions before, by top probability (│: mean)", result.all.before, lines);
     AddPlot("and after", result.all.after, lines);

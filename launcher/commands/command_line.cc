@@ -202,6 +202,13 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->capture_default_str();
   AddSpecialTokensFlag(app, flags.server.special_tokens_in_text);
+  app.add_option(
+         "--task", flags.task,
+         "What the model is used for; auto: embed if its modules.json has a Pooling module, "
+         "else what its architecture is made for")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(proto::kTaskNames.begin(), proto::kTaskNames.end())))
+      ->capture_default_str();
   app.add_option("--rerank-template", flags.rerank_template,
                  "Prompt and score of rerank requests: the name of a built-in template, or a file")
       ->type_name("NAME|FILE")
@@ -211,6 +218,12 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "or a file")
       ->type_name("NAME|FILE")
       ->default_str("what the model directory says");
+  app.add_option("--prompt", flags.prompts,
+                 "Text that an embedding model wants before texts of a use, such as query or "
+                 "document; may be repeated. Replaces the prompt of this name in the model "
+                 "directory")
+      ->type_name("NAME=TEXT")
+      ->allow_extra_args(false);
   app.add_option("--max-questions", flags.server.max_questions,
                  "Questions of one request to /v1/systemone, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))

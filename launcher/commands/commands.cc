@@ -32,7 +32,7 @@ int RunTokenizeCommand(const TokenizeFlags& flags) {
                        coordinator::ControlTokensOfDecisions(flags.model, /*flag_value=*/{}));
   if (tokenizer == nullptr) {
     throw proto::StartupError(flags.model.string() +
-                              " has neither tokenizer.json nor tokenizer.model");
+                              " has no tokenizer.json, tokenizer.model or vocab.txt");
   }
   std::ios::sync_with_stdio(false);
   return coordinator::TokenizeLines(*tokenizer, {.special_tokens = flags.special_tokens},

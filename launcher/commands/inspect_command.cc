@@ -26,6 +26,7 @@
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/model/memory_estimate.h"
+#include "shard/model/open_checkpoint.h"
 #include "shard/model/tensors.h"
 
 namespace scorecast::launcher {
@@ -61,12 +62,24 @@ std::string_view Name(proto::RopeType type) {
 
 /// For example "theta 10000; theta 1e+06, linear, factor 8".
 std::string RopeText(const proto::ModelConfig& config) {
+  if (config.rope_tables.empty()) {
+    return "none";
+  }
   std::string text;
   for (const proto::RopeConfig& rope : config.rope_tables) {
     text += (text.empty() ? "theta " : "; theta ") + Text(rope.theta);
     if (rope.type != proto::RopeType::kDefault) {
       text += ", " + std::string(Name(rope.type)) + ", factor " + Text(rope.factor);
     }
+  }
+  return text;
+}
+
+/// For example "512 tokens, of 514 learned positions".
+std::string ContextText(const proto::ModelConfig& config) {
+  std::string text = proto::Count(config.max_position_embeddings, "token");
+  if (config.learned_positions) {
+    text += ", of " + proto::Count(config.learned_positions->rows, "learned position");
   }
   return text;
 }
@@ -82,15 +95,22 @@ std::string WindowText(const proto::ModelConfig& config) {
   }
   std::string text;
   for (const auto& [window, layers] : layers_of) {
-    text += (text.empty() ? "" : "; ") + std::to_string(window) + " in " +
-            proto::Count(layers, "layer");
+    // A row of a bidirectional model sees the positions that are less than the window away.
+    text += (text.empty() ? "" : "; ") +
+            (config.bidirectional ? std::to_string(window - 1) + " to both sides"
+                                  : std::to_string(window)) +
+            " in " + proto::Count(layers, "layer");
   }
   return text.empty() ? "none" : text;
 }
 
 std::string HeadText(const proto::ModelConfig& config) {
+  if (config.is_embedder()) {
+    return "embedding, " + proto::Describe(*config.read_head);
+  }
   if (config.is_classifier()) {
-    return "classification, " + proto::Count(config.num_labels, "class", "classes");
+    return "classification, " + proto::Count(config.num_labels, "class", "classes") +
+           (config.read_head ? ": " + proto::Describe(*config.read_head) : "");
   }
   return config.tie_word_embeddings ? "lm-head, tied to the embeddings" : "lm-head";
 }
@@ -111,8 +131,9 @@ void PrintModel(const proto::ModelConfig& config) {
               static_cast<long long>(config.num_key_value_heads),
               static_cast<long long>(config.head_dim));
   std::printf("  vocab_size          %lld\n", static_cast<long long>(config.vocab_size));
-  std::printf("  context length      %s\n",
-              proto::Count(config.max_position_embeddings, "token").c_str());
+  std::printf("  context length      %s\n", ContextText(config).c_str());
+  std::printf("  attention           %s\n",
+              config.bidirectional ? "to all rows of a text" : "causal");
   std::printf("  RoPE                %s\n", RopeText(config).c_str());
   std::printf("  sliding windows     %s\n", WindowText(config).c_str());
 }
@@ -187,15 +208,19 @@ void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::Pl
       proto::Count(ranks, "rank").c_str(),
       std::string(shard::Name(weights.precisions.layers)).c_str(), proto::kTouchedBucket);
   std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s %10s\n", "rank", "heads", "K/V heads",
-              "intermediate", config.is_classifier() ? "classes" : "vocabulary", "weights",
-              "activations", "K/V", "touched");
+              "intermediate",
+              config.read_head         ? "pooled columns"
+              : config.is_classifier() ? "classes"
+                                       : "vocabulary",
+              "weights", "activations", "K/V", "touched");
   for (int rank = 0; rank < ranks; ++rank) {
     const proto::Partition part = proto::MakePartition(config, rank, ranks);
     const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, weights);
     std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f %10.1f\n", rank,
                 Text(part.heads).c_str(), Text(part.kv_heads).c_str(),
-                Text(part.intermediate).c_str(), Text(part.vocabulary).c_str(), Mib(memory.weights),
-                Mib(memory.activations), Mib(memory.kv), Mib(memory.touched));
+                Text(part.intermediate).c_str(),
+                Text(config.read_head ? part.columns : part.vocabulary).c_str(),
+                Mib(memory.weights), Mib(memory.activations), Mib(memory.kv), Mib(memory.touched));
   }
 }
 
@@ -234,7 +259,9 @@ int RunInspectCommand(const InspectFlags& flags) {
   CheckEngineFlags(flags.engine);
   std::vector<std::string> obstacles;
   std::optional<proto::ModelConfig> config;
-  Attempt(obstacles, [&] { config = proto::LoadModelConfig(flags.engine.model); });
+  Attempt(obstacles, [&] {
+    config = proto::LoadModelConfig(flags.engine.model, TaskFromFlag(flags.engine.task));
+  });
   std::optional<std::unique_ptr<coordinator::Tokenizer>> tokenizer;
   if (std::error_code ignored;
       config || std::filesystem::is_directory(flags.engine.model, ignored)) {
@@ -248,9 +275,10 @@ int RunInspectCommand(const InspectFlags& flags) {
   std::optional<shard::Checkpoint> checkpoint;
   if (config) {
     Attempt(obstacles, [&] {
-      checkpoint = shard::Checkpoint::Open(flags.engine.model);
+      checkpoint = shard::OpenCheckpoint(flags.engine.model, *config);
       shard::CheckTensors(*checkpoint, *config);
-      if (shard::HeadTensor(*checkpoint, *config).role == shard::TensorRole::kOwnLmHead) {
+      const std::optional<shard::TensorSpec> head = shard::HeadTensor(*checkpoint, *config);
+      if (head && head->role == shard::TensorRole::kOwnLmHead) {
         config->tie_word_embeddings = false;
       }
     });

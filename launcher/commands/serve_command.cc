@@ -17,6 +17,7 @@
 
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/refused_urls.h"
+#include "coordinator/endpoints/tei/tei_endpoints.h"
 #include "coordinator/metrics/metrics.h"
 #include "coordinator/resources/model_resources.h"
 #include "coordinator/resources/openapi.h"
@@ -208,7 +209,7 @@ std::string ReadyLine(const ServiceAddress& address) {
 /// The state of the service, which clients read with GET. `service` must have a server, and must
 /// outlive the resources.
 std::vector<coordinator::Resource> StateResourcesOf(const Engine& engine, const Service& service) {
-  return {coordinator::HealthResource(),
+  return {coordinator::HealthResource(), coordinator::PingResource(),
           coordinator::ReadyResource([&service] { return service.cluster.Status(); },
                                      [&service] { return service.requests.is_draining(); }),
           coordinator::MetricsResource(
@@ -261,6 +262,7 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
     coordinator::HttpOptions options = flags.http;
     options.resources = ResourcesOf(flags, engine, service);
     options.refused_urls = coordinator::RefusedUrls();
+    options.root_url = coordinator::TeiRootUrl(engine.config());
     options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
     if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
       proto::LogWarning(

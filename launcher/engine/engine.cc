@@ -7,8 +7,11 @@
 
 #include "coordinator/decisions/decider.h"
 #include "coordinator/request/delimiter_flag.h"
+#include "coordinator/request/model_kind.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
+#include "coordinator/text/files/label_names.h"
+#include "coordinator/text/files/sentence_bert_config.h"
 #include "launcher/engine/startup_agreement.h"
 #include "launcher/host/cpu_use.h"
 #include "launcher/host/host_resources.h"
@@ -16,6 +19,7 @@
 #include "proto/log/log.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
+#include "shard/model/open_checkpoint.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -94,10 +98,10 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   AgreeOnFlags(group_, flags);
   proto::StartupPhase(group_, [&] {
     CheckEngineFlags(flags);
-    config_ = proto::LoadModelConfig(flags.model);
+    config_ = proto::LoadModelConfig(flags.model, TaskFromFlag(flags.task));
     proto::MakePartition(config_, group_.rank(), ranks_);
   });
-  AgreeOnConfig(group_, flags);
+  AgreeOnConfig(group_, flags, config_);
   shard::CpuFeatures features;
   proto::StartupPhase(group_, [&] { features = FeaturesFromFlag(flags.kernel); });
   options_.arithmetic =
@@ -112,8 +116,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
                : ShareOfThisRank(group_, resources);
   shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
-    weights =
-        shard::HoldWeights(options_.arithmetic.products, shard::Checkpoint::Open(model_), config_);
+    weights = shard::HoldWeights(options_.arithmetic.products,
+                                 shard::OpenCheckpoint(model_, config_), config_);
     limits_ = MakeEngineLimits(flags, config_, weights, ranks_, share_.memory);
     if (is_root()) {
       Configure(flags);
@@ -123,9 +127,13 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   // Hosts may differ in memory, but rank 0 assigns the same pages on all of them.
   proto::PlanLimits& plan = limits_.plan;
   plan.kept_kv_rows = group_.Min(plan.kept_kv_rows);
+  plan.text_rows = group_.Min(plan.text_rows);
   limits_.cached_pages =
       std::min(group_.Min(limits_.cached_pages), plan.kept_kv_rows / proto::kKvPageRows);
-  if (is_root() && flags.kv_cache_mb.value_or(0) > 0 && limits_.cached_pages == 0) {
+  if (is_root() && flags.kv_cache_mb.value_or(0) > 0 && config_.bidirectional) {
+    proto::LogWarning("--kv-cache-mb {} is ignored: nothing of a bidirectional model is cached",
+                      *flags.kv_cache_mb);
+  } else if (is_root() && flags.kv_cache_mb.value_or(0) > 0 && limits_.cached_pages == 0) {
     proto::LogWarning("--kv-cache-mb {}: less than one page of {:.1f} MB, so nothing is cached",
                       *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
@@ -144,7 +152,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
 
 void Engine::CheckCheckpoint() {
   std::optional<shard::Checkpoint> checkpoint;
-  StartupPhase([&] { checkpoint.emplace(shard::Checkpoint::Open(model_)); });
+  StartupPhase([&] { checkpoint.emplace(shard::OpenCheckpoint(model_, config_)); });
   shard::AgreeOnCheckpoint(group_, *checkpoint, config_);
 }
 
@@ -171,6 +179,10 @@ void Engine::Load(bool has_checksums) {
       proto::Log(proto::LogLevel::kWarning, warning);
     }
     proto::LogInfo("rank 0 may use {} and {}", share_.threads_reason, MemoryText(share_.memory));
+    if (config_.read_head) {
+      proto::LogInfo("{}: {}", config_.is_embedder() ? "embeddings" : "class logits",
+                     proto::Describe(*config_.read_head));
+    }
     LogReranker(server_options_);
     LogDecider(server_options_);
   }
@@ -196,6 +208,24 @@ void Engine::Configure(const EngineFlags& flags) {
       coordinator::LoadDecider(flags.model, flags.decision_template, config_, tokenizer_.get());
   server_options_.decider = std::move(decider.decider);
   server_options_.no_decider_reason = std::move(decider.no_decider_reason);
+  if (config_.read_head) {
+    if (flags.has_sglang_rules()) {
+      throw proto::StartupError(
+          "--enable-mis and --multi-item-scoring-delimiter need a model that reads tokens one "
+          "after the other, and " +
+          config_.architecture + " reads whole texts");
+    }
+    server_options_.max_text_tokens =
+        coordinator::ReadTokenLimit(flags.model, config_.max_position_embeddings);
+  }
+  server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_.num_labels);
+  if (config_.is_embedder()) {
+    server_options_.embedder = coordinator::LoadEmbedder(flags.model, flags.prompts);
+  } else if (!flags.prompts.empty()) {
+    throw proto::StartupError("--prompt needs an embedding model, and " + config_.architecture +
+                              " is " +
+                              std::string(coordinator::NameOf(coordinator::KindOf(config_))));
+  }
 }
 
 }  // namespace scorecast::launcher

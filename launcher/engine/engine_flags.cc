@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "proto/base/check.h"
 #include "proto/base/error.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::launcher {
 
@@ -18,6 +20,14 @@ std::vector<std::string> KernelNames() {
     names.emplace_back(set.name);
   }
   return names;
+}
+
+std::string PromptsText(const EngineFlags& flags) {
+  std::string text;
+  for (const std::string& prompt : flags.prompts) {
+    text += (text.empty() ? "" : ", ") + proto::Quoted(prompt, prompt.size());
+  }
+  return text.empty() ? "(absent)" : text;
 }
 
 void CheckEngineFlags(const EngineFlags& flags) {
@@ -38,6 +48,12 @@ void CheckEngineFlags(const EngineFlags& flags) {
         "--item-tokenization continued and --delimiter-visibility first contradict each other: the "
         "delimiter then stands between query and item");
   }
+}
+
+proto::Task TaskFromFlag(const std::string& task) {
+  const auto* const name = std::ranges::find(proto::kTaskNames, task);
+  proto::Check(name != proto::kTaskNames.end(), "--task is one of its names");
+  return static_cast<proto::Task>(name - proto::kTaskNames.begin());
 }
 
 CpuFeatures FeaturesFromFlag(const std::string& kernel, CpuFeatures features) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/request/server_options.h"
+#include "proto/model/model_config.h"
 #include "shard/kernels/kernels.h"
 #include "shard/worker/watchdog.h"
 
@@ -16,9 +17,11 @@ namespace scorecast::launcher {
 struct EngineFlags {
   std::filesystem::path model;
   std::string served_model_name;      ///< Empty: the directory's name.
+  std::string task = "auto";          ///< One of proto::kTaskNames.
   std::string delimiter;              ///< As given: an id or text. Empty if there is none.
   std::string rerank_template;        ///< A name or a file; empty: what the model directory says.
   std::string decision_template;      ///< The same.
+  std::vector<std::string> prompts;   ///< Of an embedding model, each NAME=TEXT.
   coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
@@ -35,8 +38,14 @@ struct EngineFlags {
   bool has_sglang_rules() const { return server.enable_mis || !delimiter.empty(); }
 };
 
+/// All texts of --prompt, quoted; "(absent)" if there is none.
+std::string PromptsText(const EngineFlags& flags);
+
 /// Throws StartupError if flags contradict each other.
 void CheckEngineFlags(const EngineFlags& flags);
+
+/// The task that --task names.
+proto::Task TaskFromFlag(const std::string& task);
 
 /// Values of --kernel: "auto" and the names of the kernel sets.
 std::vector<std::string> KernelNames();

@@ -59,8 +59,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   plan.max_reads = Narrow(flags.max_batch_tokens + flags.server.max_items + 1);
   plan.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
 
-  plan.ranks = ranks;
-  plan.vocabulary = config.output_size();
+  proto::SetModelLimits(config, ranks, plan);
   // A row that is read for scores may also be read for a completion.
   const std::int64_t one_row = 2 * proto::LargestReadBytes(plan);
   plan.max_logit_bytes =
@@ -91,8 +90,18 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   if (flags.has_sglang_rules() && flags.server.max_multi_item_seq_len > flags.max_batch_tokens) {
     kept = std::max(kept, KeptRowsOf(flags.server.max_multi_item_seq_len));
   }
-  plan.kept_kv_rows = Narrow(kept);
-  limits.cached_pages = Narrow(cached_pages);
+  // Keys and values of a bidirectional text depend on all of its rows, so no text has a use for
+  // those of an earlier one. They only wait between the steps of a long text.
+  plan.kept_kv_rows = config.bidirectional ? 0 : Narrow(kept);
+  limits.cached_pages = config.bidirectional ? 0 : Narrow(cached_pages);
+  if (config.bidirectional) {
+    plan.text_rows = kKvPageRows;
+    const std::int64_t of_a_page = needed();
+    plan.text_rows += kKvPageRows;
+    const std::int64_t page_bytes = (needed() - of_a_page) / memory.ranks;
+    plan.text_rows =
+        Narrow(std::min(config.max_position_embeddings, room / 2 / page_bytes * kKvPageRows));
+  }
   if (needed() > memory.bytes) {
     const shard::MemoryEstimate estimate = shard::EstimateMemory(config, partition, plan, weights);
     throw proto::StartupError(

@@ -25,7 +25,9 @@ struct EngineLimits {
 /// The size of other requests is limited by the model's positions only. The K/V kept between their
 /// passes takes at most half of the memory that weights and buffers leave; a request that needs
 /// more is refused. The cache and the running requests share these pages. Without --kv-cache-mb the
-/// cache takes a quarter of the memory that weights and buffers leave, and at most 1024 MB.
+/// cache takes a quarter of the memory that weights and buffers leave, and at most 1024 MB. A
+/// bidirectional model has no pages; what waits between the steps of its longest text takes at most
+/// half of that memory, too.
 ///
 /// Throws StartupError with the figures if the buffers do not fit in memory.
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,

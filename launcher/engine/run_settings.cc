@@ -95,6 +95,8 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
       {"--dtype", engine.dtype()},
       {"--kernel", engine.kernels()},
       {"the number of ranks", std::to_string(engine.ranks())},
+      {"the head of the model",
+       engine.config().read_head ? proto::Describe(*engine.config().read_head) : ""},
       {"--one-by-one", Given(options.one_by_one)},
       {"--enable-mis", Given(options.enable_mis)},
       {"--multi-item-scoring-delimiter",
@@ -107,6 +109,7 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
        options.rerank_form == coordinator::RerankForm::kSglang ? "sglang" : "results"},
       {"--rerank-template", TemplateText(flags.rerank_template, options.reranker.get())},
       {"--decision-template", TemplateText(flags.decision_template, options.decider.get())},
+      {"--prompt", PromptsText(flags)},
       {"--special-tokens-in-text",
        options.special_tokens_in_text == coordinator::SpecialTokensInText::kEscape ? "escape"
                                                                                    : "allow"},

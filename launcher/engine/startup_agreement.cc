@@ -7,6 +7,7 @@
 #include "proto/base/digest.h"
 #include "proto/base/one_line.h"
 #include "proto/base/regular_file.h"
+#include "proto/model/read_head.h"
 #include "proto/mpi/agreement.h"
 
 namespace scorecast::launcher {
@@ -37,6 +38,7 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
               flags.rerank_template.empty() ? "(absent)" : flags.rerank_template),
        OfFlag("--decision-template",
               flags.decision_template.empty() ? "(absent)" : flags.decision_template),
+       OfFlag("--task", flags.task), OfFlag("--prompt", PromptsText(flags)),
        OfFlag("--max-items", std::to_string(flags.server.max_items)),
        OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),
        OfFlag("--max-batch-tokens", std::to_string(flags.max_batch_tokens)),
@@ -44,12 +46,17 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
        OfFlag("--dtype", flags.dtype)});
 }
 
-void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags) {
+void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags,
+                   const proto::ModelConfig& config) {
   const std::filesystem::path path = flags.model / "config.json";
   std::string text;
   proto::StartupPhase(group, [&] { text = proto::ReadRegularFile(path); });
+  const std::string head = config.read_head ? proto::Describe(*config.read_head) : "none";
   proto::AgreeOn(group, {{"config.json", proto::DigestOf(text),
-                          proto::OneLinePath(path.string()) + " differs from rank 0's"}});
+                          proto::OneLinePath(path.string()) + " differs from rank 0's"},
+                         {"modules.json", proto::DigestOf(head),
+                          proto::OneLinePath((flags.model / "modules.json").string()) +
+                              " and its modules differ from rank 0's: " + head}});
 }
 
 }  // namespace scorecast::launcher

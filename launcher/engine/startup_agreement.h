@@ -1,6 +1,7 @@
 #pragma once
 
 #include "launcher/engine/engine_flags.h"
+#include "proto/model/model_config.h"
 #include "proto/mpi/communicator.h"
 
 namespace scorecast::launcher {
@@ -10,6 +11,7 @@ namespace scorecast::launcher {
 /// Collective.
 void AgreeOnBuild(const proto::Communicator& group);
 void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags);
-void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags);
+void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags,
+                   const proto::ModelConfig& config);
 
 }  // namespace scorecast::launcher

@@ -26,9 +26,7 @@ std::string Shown(const Json& value) {
   return value.dump();
 }
 
-}  // namespace
-
-Json ParseObject(std::string_view json_text, const std::string& where) {
+Json ParseAny(std::string_view json_text, const std::string& where) {
   // The parser would end the text at a zero byte.
   if (const std::size_t zero = json_text.find('\0'); zero != std::string_view::npos) {
     throw StartupError(where + ": not valid JSON at byte " + std::to_string(zero + 1));
@@ -41,8 +39,23 @@ Json ParseObject(std::string_view json_text, const std::string& where) {
   } catch (const Json::out_of_range&) {
     throw StartupError(where + ": a number is too large for float64");
   }
+  return root;
+}
+
+}  // namespace
+
+Json ParseObject(std::string_view json_text, const std::string& where) {
+  Json root = ParseAny(json_text, where);
   if (!root.is_object()) {
     throw StartupError(where + ": not a JSON object");
+  }
+  return root;
+}
+
+Json ParseList(std::string_view json_text, const std::string& where) {
+  Json root = ParseAny(json_text, where);
+  if (!root.is_array()) {
+    throw StartupError(where + ": not a JSON list");
   }
   return root;
 }

@@ -23,6 +23,9 @@ inline constexpr Bounds kPositions{1, 1 << 30};
 /// Throws StartupError, which names `where`, if the text is not a JSON object.
 Json ParseObject(std::string_view json_text, const std::string& where);
 
+/// The same for a list.
+Json ParseList(std::string_view json_text, const std::string& where);
+
 /// An object of config.json: reads fields by name and throws StartupErrors that name them. The
 /// object and `origin` must outlive it.
 class Fields {

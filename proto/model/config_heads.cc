@@ -14,7 +14,7 @@ constexpr std::int64_t kDefaultLabels = 2;
 }  // namespace
 
 void ReadAttentionHeads(const Fields& fields, const Family& family, ModelConfig& config) {
-  config.num_attention_heads = fields.Integer("num_attention_heads", kHeads);
+  config.num_attention_heads = fields.Integer(family.names.num_attention_heads, kHeads);
 
   const bool kv_is_null = fields.Find("num_key_value_heads") != nullptr &&
                           fields.FindNonNull("num_key_value_heads") == nullptr;
@@ -43,7 +43,7 @@ void ReadAttentionHeads(const Fields& fields, const Family& family, ModelConfig&
   }
   if (config.head_dim % 2 != 0) {
     fields.Fail("head_dim is " + std::to_string(config.head_dim) +
-                ": it must be even, because RoPE rotates pairs");
+                ": it must be even, because heads are computed in pairs of numbers");
   }
 }
 

@@ -15,7 +15,8 @@ constexpr Bounds kWindowLayers{0, 1 << 12};
 constexpr Bounds kPeriod{1, 1 << 12};
 
 /// The window of the layers that have one; nullopt if none has.
-std::optional<std::int64_t> ReadWindow(const Fields& fields, const WindowRule& rule) {
+std::optional<std::int64_t> ReadWindow(const Fields& fields, const WindowRule& rule,
+                                       bool bidirectional) {
   if (rule.layers == WindowLayers::kNone) {
     for (const std::string_view name : {"sliding_window", "use_sliding_window"}) {
       const Json* value = fields.FindNonNull(name);
@@ -28,29 +29,30 @@ std::optional<std::int64_t> ReadWindow(const Fields& fields, const WindowRule& r
   if (rule.layers == WindowLayers::kSwitched && !fields.Bool("use_sliding_window", false)) {
     return std::nullopt;
   }
-  const Json* value = fields.Find("sliding_window");
-  if (value == nullptr) {
-    return rule.sliding_window;
+  const Json* value = fields.Find(rule.field);
+  if (value != nullptr && value->is_null()) {
+    return std::nullopt;
   }
-  return value->is_null() ? std::nullopt
-                          : std::optional(fields.IntegerOf("sliding_window", *value, kPositions));
+  const std::int64_t window =
+      value == nullptr ? rule.sliding_window : fields.IntegerOf(rule.field, *value, kPositions);
+  // A row sees the positions that are less than the window away.
+  return bidirectional ? window / 2 + 1 : window;
 }
 
 std::int64_t ReadPeriod(const Fields& fields, const WindowRule& rule) {
   std::optional<std::int64_t> period;
-  if (rule.period_is_a_field) {
-    for (const std::string_view name : {"sliding_window_pattern", "_sliding_window_pattern"}) {
-      const Json* value = fields.FindNonNull(name);
-      if (value == nullptr) {
-        continue;
-      }
-      const std::int64_t read = fields.IntegerOf(name, *value, kPeriod);
-      if (period && read != *period) {
-        fields.Refuse(name, *value,
-                      "it contradicts sliding_window_pattern, which is " + std::to_string(*period));
-      }
-      period = read;
+  for (const std::string_view name : rule.period_fields) {
+    const Json* value = fields.FindNonNull(name);
+    if (value == nullptr) {
+      continue;
     }
+    const std::int64_t read = fields.IntegerOf(name, *value, kPeriod);
+    if (period && read != *period) {
+      fields.Refuse(name, *value,
+                    "it contradicts " + std::string(rule.period_fields.front()) + ", which is " +
+                        std::to_string(*period));
+    }
+    period = read;
   }
   return period.value_or(rule.period);
 }
@@ -73,10 +75,12 @@ std::vector<bool> LayersByRule(const Fields& fields, const WindowRule& rule, boo
       }
       break;
     }
-    case WindowLayers::kPeriodic: {
+    case WindowLayers::kPeriodic:
+    case WindowLayers::kPeriodicFromFirst: {
       const std::int64_t period = ReadPeriod(fields, rule);
+      const std::int64_t first = rule.layers == WindowLayers::kPeriodic ? 1 : 0;
       for (std::size_t i = 0; i < num_layers; ++i) {
-        sliding[i] = (static_cast<std::int64_t>(i) + 1) % period != 0;
+        sliding[i] = (static_cast<std::int64_t>(i) + first) % period != 0;
       }
       break;
     }
@@ -114,9 +118,9 @@ std::vector<bool> LayersByType(const Fields& fields, const WindowRule& rule, boo
 }  // namespace
 
 std::vector<LayerConfig> ReadLayers(const Fields& fields, const Family& family,
-                                    std::int64_t num_layers) {
+                                    std::int64_t num_layers, bool bidirectional) {
   const auto count = static_cast<std::size_t>(num_layers);
-  const std::optional<std::int64_t> window = ReadWindow(fields, family.window);
+  const std::optional<std::int64_t> window = ReadWindow(fields, family.window, bidirectional);
   const Json* layer_types = fields.FindNonNull("layer_types");
   const std::vector<bool> sliding =
       layer_types == nullptr
@@ -131,7 +135,7 @@ std::vector<LayerConfig> ReadLayers(const Fields& fields, const Family& family,
                  .post_attention_norm = family.post_norms,
                  .post_feedforward_norm = family.post_norms};
     if (sliding[i] && !window) {
-      fields.Refuse("sliding_window", nullptr, "layer " + std::to_string(i) + " has a window");
+      fields.Refuse(family.window.field, nullptr, "layer " + std::to_string(i) + " has a window");
     }
   }
   return layers;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
 #include "proto/base/one_line.h"
-#include "proto/model/families.h"
 
 namespace scorecast::proto {
 namespace {
@@ -25,7 +25,9 @@ constexpr std::string_view kExperts = "mixture-of-experts models are not support
 constexpr std::string_view kMultimodal = "multimodal models are not supported";
 constexpr std::string_view kBidirectional = "bidirectional attention is not supported";
 constexpr std::string_view kAlibi = "ALiBi is not supported";
-constexpr std::string_view kEncoder = "models with an encoder are not supported";
+constexpr std::string_view kEncoder = "models with an encoder and a decoder are not supported";
+constexpr std::string_view kT5 = "T5's biases by relative position are not supported";
+constexpr std::string_view kDeberta = "DeBERTa's attention to relative positions is not supported";
 
 constexpr std::array kObstacles = {
     Obstacle{"text_config", "[null]", kMultimodal},
@@ -37,7 +39,6 @@ constexpr std::array kObstacles = {
     Obstacle{"enable_moe_block", "[null, false]", kExperts},
     Obstacle{"alibi", "[null, false]", kAlibi},
     Obstacle{"is_causal", "[null, true]", kBidirectional},
-    Obstacle{"use_bidirectional_attention", "[null, false]", kBidirectional},
     Obstacle{"is_encoder_decoder", "[null, false]", kEncoder},
     Obstacle{"add_cross_attention", "[null, false]", kEncoder},
     Obstacle{"partial_rotary_factor", "[null, 1]", ""},
@@ -52,6 +53,18 @@ constexpr std::array kObstacles = {
     Obstacle{"no_rope_layers", "[null, []]", ""},
 };
 
+/// The option of a family in `bidirectional_field`.
+constexpr std::array kDirections = {
+    Obstacle{"use_bidirectional_attention", "[null, false]", kBidirectional},
+};
+
+/// Options that change what an encoder computes.
+constexpr std::array kEncoderObstacles = {
+    Obstacle{"is_decoder", "[null, false]",
+             "an encoder that attends like a decoder is not supported"},
+    Obstacle{"position_embedding_type", "[null, \"absolute\"]", ""},
+};
+
 /// Parts of architectures' names that say what kind of model it is.
 struct Kind {
   std::string_view part;
@@ -59,12 +72,48 @@ struct Kind {
 };
 
 constexpr std::array kKinds = {
-    Kind{"Moe", kExperts},      Kind{"MoE", kExperts},
-    Kind{"Mixtral", kExperts},  Kind{"VL", kMultimodal},
-    Kind{"Llava", kMultimodal}, Kind{"ForConditionalGeneration", kMultimodal},
-    Kind{"Bloom", kAlibi},      Kind{"MPT", kAlibi},
-    Kind{"Mpt", kAlibi},        Kind{"Bidirectional", kBidirectional},
+    Kind{"Moe", kExperts},
+    Kind{"MoE", kExperts},
+    Kind{"Mixtral", kExperts},
+    Kind{"VL", kMultimodal},
+    Kind{"Llava", kMultimodal},
+    Kind{"ForConditionalGeneration", kMultimodal},
+    Kind{"Bloom", kAlibi},
+    Kind{"MPT", kAlibi},
+    Kind{"Mpt", kAlibi},
+    Kind{"Bidirectional", kBidirectional},
+    Kind{"T5", kT5},
+    Kind{"Deberta", kDeberta},
 };
+
+void Refuse(const Fields& fields, std::span<const Obstacle> obstacles) {
+  for (const Obstacle& obstacle : obstacles) {
+    const Json* value = fields.Find(obstacle.name);
+    if (value == nullptr) {
+      continue;
+    }
+    const Json accepted = Json::parse(obstacle.accepted);
+    if (std::ranges::find(accepted, *value) == accepted.end()) {
+      fields.Refuse(obstacle.name, *value,
+                    obstacle.what.empty()
+                        ? "not supported (supported: " + accepted.dump() + ", or no such field)"
+                        : std::string(obstacle.what) + " (" + SupportedArchitectures() + ")");
+    }
+  }
+}
+
+/// Names the class that `auto_map` has for a model, or for anything if it has none for a model.
+std::string WhyCustomCode(const Json& auto_map) {
+  std::string name;
+  if (auto_map.is_object()) {
+    for (const auto& [key, value] : auto_map.items()) {
+      if (value.is_string() && (name.empty() || key.starts_with("AutoModel"))) {
+        name = value.get<std::string>();
+      }
+    }
+  }
+  return "code that comes with the model is not run: auto_map asks for " + Quoted(name, 80);
+}
 
 void RefuseQuantisation(const Fields& fields) {
   // compression_config is the older name of compressed-tensors' field.
@@ -88,31 +137,42 @@ void RefuseQuantisation(const Fields& fields) {
 }  // namespace
 
 std::string SupportedArchitectures() {
-  std::string list;
+  std::string decoders;
+  std::string encoders;
   for (const Family& family : kFamilies) {
-    list += (list.empty() ? "" : ", ") + std::string(family.language_model);
+    if (family.language_model.empty()) {
+      encoders += ", " + std::string(family.model_type);
+    } else {
+      decoders += (decoders.empty() ? "" : ", ") + std::string(family.language_model);
+    }
   }
-  return "supported are " + list + ", and these as …ForSequenceClassification";
+  return "supported are " + decoders + ", and these as …ForSequenceClassification; encoders" +
+         encoders.substr(1);
 }
 
 void RefuseObstacles(const Fields& fields) {
-  for (const Obstacle& obstacle : kObstacles) {
-    const Json* value = fields.Find(obstacle.name);
-    if (value == nullptr) {
-      continue;
-    }
-    const Json accepted = Json::parse(obstacle.accepted);
-    if (std::ranges::find(accepted, *value) == accepted.end()) {
-      fields.Refuse(obstacle.name, *value,
-                    obstacle.what.empty()
-                        ? "not supported (supported: " + accepted.dump() + ", or no such field)"
-                        : std::string(obstacle.what) + " (" + SupportedArchitectures() + ")");
-    }
-  }
+  Refuse(fields, kObstacles);
   RefuseQuantisation(fields);
 }
 
-std::string WhyUnsupported(const Json& architecture) {
+void RefuseObstaclesOf(const Family& family, const Fields& fields) {
+  if (!family.bidirectional_field) {
+    Refuse(fields, kDirections);
+  }
+  if (!family.language_model.empty()) {
+    return;
+  }
+  Refuse(fields, kEncoderObstacles);
+  const Json* auto_map = fields.FindNonNull("auto_map");
+  if (auto_map != nullptr && !family.has_code) {
+    fields.Refuse("auto_map", *auto_map, WhyCustomCode(*auto_map));
+  }
+}
+
+std::string WhyUnsupported(const Fields& fields, const Json& architecture) {
+  if (const Json* auto_map = fields.FindNonNull("auto_map")) {
+    return WhyCustomCode(*auto_map) + " (" + SupportedArchitectures() + ")";
+  }
   if (architecture.is_string()) {
     const auto& name = architecture.get_ref<const std::string&>();
     for (const Kind& kind : kKinds) {

@@ -233,10 +233,11 @@ void ReadRope(const Fields& fields, const Family& family, ModelConfig& config) {
   }
 
   const std::int64_t positions = config.max_position_embeddings;
-  config.rope_tables = {ReadTable(fields, "rope_theta", global, family.rope_theta, positions)};
+  config.rope_tables = {
+      ReadTable(fields, family.names.rope_theta, global, family.rope_theta, positions)};
   if (family.rope_local_theta) {
-    config.rope_tables.push_back(
-        ReadTable(fields, "rope_local_base_freq", local, *family.rope_local_theta, positions));
+    config.rope_tables.push_back(ReadTable(fields, family.names.rope_local_theta, local,
+                                           *family.rope_local_theta, positions));
   }
   // Many files with yarn give the context length before scaling. It is extended as in vLLM.
   const RopeConfig& rope = config.rope_tables.front();

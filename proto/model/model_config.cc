@@ -6,18 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <system_error>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/base/regular_file.h"
+#include "proto/model/config_encoders.h"
 #include "proto/model/config_fields.h"
 #include "proto/model/config_heads.h"
 #include "proto/model/config_layers.h"
 #include "proto/model/config_obstacles.h"
-#include "proto/model/config_rope.h"
 #include "proto/model/families.h"
+#include "proto/model/sentence_modules.h"
 #include "proto/model/token_id.h"
 
 namespace scorecast::proto {
@@ -32,17 +34,17 @@ constexpr Bounds kVocabSize{1, 1 << 24};
 
 constexpr std::int64_t kMaxConfigBytes = 16 << 20;
 
-/// A family, and which of its two architectures a model has.
+/// A family, and which of its architectures a model has.
 struct Architecture {
   const Family& family;
-  bool is_classifier = false;
+  std::string_view name;
 
-  std::string_view name() const {
-    return is_classifier ? family.classifier : family.language_model;
-  }
+  bool is_classifier() const { return name == family.classifier; }
+  bool is_language_model() const { return name == family.language_model; }
 };
 
-/// If config.json has no architectures, the model is the language model of its model_type.
+/// If config.json has no architectures, the model is the language model of its model_type, or the
+/// base model if the family has no language model.
 Architecture FindByModelType(const Fields& fields) {
   const Json* model_type = fields.FindNonNull("model_type");
   if (model_type == nullptr) {
@@ -51,7 +53,7 @@ Architecture FindByModelType(const Fields& fields) {
   std::string list;
   for (const Family& family : kFamilies) {
     if (*model_type == family.model_type) {
-      return {family};
+      return {family, family.language_model.empty() ? family.base_model : family.language_model};
     }
     list += (list.empty() ? "" : ", ") + std::string(family.model_type);
   }
@@ -68,20 +70,24 @@ Architecture FindArchitecture(const Fields& fields) {
   }
   const Json& name = architectures->front();
   for (const Family& family : kFamilies) {
-    const bool is_classifier = name == family.classifier;
-    if (!is_classifier && name != family.language_model) {
+    const auto known = {family.language_model, family.classifier, family.base_model,
+                        family.masked_language_model};
+    const auto* const found_name = std::ranges::find_if(known, [&](std::string_view architecture) {
+      return !architecture.empty() && name == architecture;
+    });
+    if (found_name == known.end()) {
       continue;
     }
-    const Architecture found{family, is_classifier};
+    const Architecture found{family, *found_name};
     const Json* model_type = fields.FindNonNull("model_type");
     if (model_type != nullptr && *model_type != family.model_type) {
       fields.Refuse("model_type", *model_type,
-                    "a " + std::string(found.name()) + " is of type \"" +
+                    "a " + std::string(found.name) + " is of type \"" +
                         std::string(family.model_type) + "\"");
     }
     return found;
   }
-  fields.Refuse("architectures[0]", name, WhyUnsupported(name));
+  fields.Refuse("architectures[0]", name, WhyUnsupported(fields, name));
 }
 
 struct ActivationName {
@@ -92,7 +98,12 @@ struct ActivationName {
 constexpr std::array kActivations = {
     ActivationName{"silu", Activation::kSilu},
     ActivationName{"swish", Activation::kSilu},
+    ActivationName{"gelu", Activation::kGelu},
+    ActivationName{"gelu_python", Activation::kGelu},
     ActivationName{"gelu_pytorch_tanh", Activation::kGeluTanh},
+    ActivationName{"gelu_new", Activation::kGeluTanh},
+    ActivationName{"gelu_fast", Activation::kGeluTanh},
+    ActivationName{"relu", Activation::kRelu},
 };
 
 Activation ActivationOf(const Fields& fields, std::string_view name, const Json& value,
@@ -113,15 +124,15 @@ Activation ActivationOf(const Fields& fields, std::string_view name, const Json&
 /// transformers uses only the field that the family has. Some files have the other field, too; then
 /// the two must mean the same.
 Activation ReadActivation(const Fields& fields, const Family& family) {
-  const Json* value = fields.Find(family.activation_field);
+  const Json* value = fields.Find(family.names.activation);
   const Activation activation = value == nullptr
                                     ? family.activation
-                                    : ActivationOf(fields, family.activation_field, *value, family);
+                                    : ActivationOf(fields, family.names.activation, *value, family);
   const std::string_view other =
-      family.activation_field == "hidden_act" ? "hidden_activation" : "hidden_act";
+      family.names.activation == "hidden_act" ? "hidden_activation" : "hidden_act";
   const Json* other_value = fields.FindNonNull(other);
   if (other_value != nullptr && ActivationOf(fields, other, *other_value, family) != activation) {
-    fields.Refuse(other, *other_value, "it contradicts " + std::string(family.activation_field));
+    fields.Refuse(other, *other_value, "it contradicts " + std::string(family.names.activation));
   }
   return activation;
 }
@@ -172,6 +183,10 @@ void ReadBiases(const Fields& fields, const Family& family, ModelConfig& config)
     case AttentionBias::kQkv:
       config.attention_bias = true;
       break;
+    case AttentionBias::kAll:
+      config.attention_bias = true;
+      config.attention_output_bias = true;
+      break;
     case AttentionBias::kAsConfigured:
       config.attention_bias = fields.Bool("attention_bias", false);
       config.attention_output_bias = config.attention_bias;
@@ -180,7 +195,10 @@ void ReadBiases(const Fields& fields, const Family& family, ModelConfig& config)
   if (family.has_mlp_bias) {
     config.mlp_bias = fields.Bool("mlp_bias", false);
   } else {
-    RefuseBias(fields, "mlp_bias");
+    config.mlp_bias = family.mlp_bias;
+    if (!family.mlp_bias) {
+      RefuseBias(fields, "mlp_bias");
+    }
   }
 }
 
@@ -223,6 +241,39 @@ std::string ReadDtype(const Fields& fields) {
   return {};
 }
 
+/// Makes the model what the task says, which must be possible.
+void ApplyTask(const std::filesystem::path& model_dir, Task task, ModelConfig& config) {
+  const std::string where = OneLinePath(model_dir.string()) + ": ";
+  const bool is_language_model = !config.is_classifier() && !config.read_head;
+  if (task == Task::kClassify || task == Task::kGenerate) {
+    const bool is_possible = task == Task::kClassify ? config.is_classifier() : is_language_model;
+    if (!is_possible) {
+      throw StartupError(where + "a " + config.architecture + " cannot " +
+                         (task == Task::kClassify ? "classify" : "generate") +
+                         ", as --task says, because it has no head for that");
+    }
+    return;
+  }
+  SentenceModules modules = ReadSentenceModules(model_dir, config.hidden_size);
+  if (task == Task::kOfDirectory && !modules.read_head) {
+    if (config.is_embedder() && !modules.unsupported.empty()) {
+      throw StartupError(where + "modules.json has no Pooling module, but one of type " +
+                         Quoted(modules.unsupported, 120) +
+                         ", which is not supported (--task embed: mean pooling)");
+    }
+    return;
+  }
+  if (!modules.read_head && !config.is_embedder()) {
+    // As sentence-transformers does.
+    modules.read_head = ReadHead{.pooling = {Pooling::kMean}, .output_size = config.hidden_size};
+  }
+  if (modules.read_head) {
+    config.read_head = std::move(modules.read_head);
+  }
+  config.num_labels = 0;
+  config.final_logit_softcapping.reset();
+}
+
 /// A token ends a completion if config.json or generation_config.json says so.
 void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config) {
   const std::string where = OneLine(path.string(), 4096);
@@ -245,33 +296,43 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
   RefuseObstacles(fields);
   const Architecture architecture = FindArchitecture(fields);
   const Family& family = architecture.family;
+  RefuseObstaclesOf(family, fields);
 
   ModelConfig config;
-  config.architecture = architecture.name();
+  config.architecture = architecture.name;
   config.model_type = family.model_type;
-  config.hidden_size = fields.Integer("hidden_size", kHiddenSize);
-  const std::int64_t layers = fields.Integer("num_hidden_layers", kLayers);
-  config.intermediate_size = fields.Integer("intermediate_size", kIntermediateSize);
+  config.tensor_naming = family.tensor_naming;
+  config.base_prefix = family.base_prefix;
+  config.hidden_size = fields.Integer(family.names.hidden_size, kHiddenSize);
+  const std::int64_t layers = fields.Integer(family.names.num_hidden_layers, kLayers);
+  config.intermediate_size = fields.Integer(family.names.intermediate_size, kIntermediateSize);
   config.vocab_size = fields.Integer("vocab_size", kVocabSize);
   config.max_position_embeddings = fields.OptionalInteger("max_position_embeddings", kPositions)
                                        .value_or(family.max_position_embeddings);
   ReadAttentionHeads(fields, family, config);
   ReadAttentionOptions(fields, family, config);
   ReadBiases(fields, family, config);
-  ReadRope(fields, family, config);
-  config.layers = ReadLayers(fields, family, layers);
-
-  config.rms_norm_eps = fields.PositiveNumber("rms_norm_eps", family.rms_norm_eps);
-  config.norm_weights_plus_one = family.norm_weights_plus_one;
+  ReadPositions(fields, family, config);
+  config.bidirectional = ReadBidirectional(fields, family);
+  config.layers = ReadLayers(fields, family, layers, config.bidirectional);
+  ReadNorms(fields, family, config);
+  config.gated_feedforward = family.gated_feedforward;
   config.hidden_activation = ReadActivation(fields, family);
   if (family.scaled_embeddings) {
     // transformers rounds this to the dtype in which it computes. Here that dtype is float32.
     config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
   }
   config.tie_word_embeddings = fields.Bool("tie_word_embeddings", family.tie_word_embeddings);
-  if (architecture.is_classifier) {
+  if (architecture.is_classifier()) {
     config.num_labels = ReadNumLabels(fields);
     config.final_logit_softcapping.reset();  // Only the logits of an lm-head are soft-capped.
+  }
+  const bool has_head = architecture.is_classifier() || architecture.is_language_model();
+  if (config.bidirectional || !has_head) {
+    config.tie_word_embeddings = false;  // The head of which that is said is not read.
+    config.final_logit_softcapping.reset();
+    config.read_head = architecture.is_classifier() ? ReadClassifierHead(fields, family, config)
+                                                    : ReadEmbedderHead(fields, family, config);
   }
 
   config.dtype = ReadDtype(fields);
@@ -280,7 +341,7 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
   return config;
 }
 
-ModelConfig LoadModelConfig(const std::filesystem::path& model_dir) {
+ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(model_dir, ignored)) {
     throw StartupError(OneLinePath(model_dir.string()) + " is not a directory");
@@ -295,6 +356,7 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir) {
   if (FileExists(generation_path)) {
     AddGenerationConfig(generation_path, config);
   }
+  ApplyTask(model_dir, task, config);
   return config;
 }
 

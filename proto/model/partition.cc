@@ -40,6 +40,7 @@ Partition MakePartition(const ModelConfig& config, int rank, int size) {
   partition.kv_heads = {partition.heads.begin / group, (partition.heads.end - 1) / group + 1};
   partition.intermediate = DealGrains(config.intermediate_size, rank, size);
   partition.vocabulary = DealGrains(config.output_size(), rank, size);
+  partition.columns = DealGrains(config.hidden_size, rank, size);
   return partition;
 }
 

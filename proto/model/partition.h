@@ -14,6 +14,7 @@ struct Partition {
   Range kv_heads;      ///< K/V heads that `heads` use; neighbour ranks may share one.
   Range intermediate;  ///< Columns of gate and up, rows of down; may be empty.
   Range vocabulary;    ///< Rows of the lm-head, or of a classifier's head; may be empty.
+  Range columns;       ///< Columns of rows that are pooled; may be empty.
 
   bool operator==(const Partition&) const = default;
 };

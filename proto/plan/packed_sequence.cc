@@ -13,6 +13,24 @@ std::vector<TokenId> PackedSequence::AllTokens() const {
   return all;
 }
 
+void PackedSequence::NarrowReads(PooledRows needed) {
+  for (RowRead& read : reads) {
+    if (read.is_pooled() && needed == PooledRows::kFirst) {
+      read.row = read.first_row;
+    } else if (read.is_pooled() && needed == PooledRows::kLast) {
+      read.first_row = read.row;
+    }
+  }
+}
+
+std::vector<std::uint8_t> PackedSequence::AllTokenTypes() const {
+  std::vector<std::uint8_t> all = token_types;
+  if (!all.empty()) {
+    all.insert(shared.are_last ? all.end() : all.begin(), shared.count, 0);
+  }
+  return all;
+}
+
 std::int64_t PackedSequence::PositionLimit() const {
   std::int64_t limit = 0;
   for (const Segment& segment : segments) {

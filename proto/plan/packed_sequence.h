@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "proto/model/read_head.h"
 #include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
 
@@ -63,7 +64,7 @@ struct Draw {
   bool operator==(const Draw&) const = default;
 };
 
-/// What is read from one row of a sequence.
+/// What is read from one row of a sequence, or from several that are pooled.
 struct RowRead {
   std::int32_t row = 0;         ///< Index into the sequence's tokens.
   std::int32_t label_list = 0;  ///< Index into `PackedSequence::label_lists`.
@@ -74,9 +75,23 @@ struct RowRead {
   /// reads with `normalizer` may have another value than 1.
   float temperature = 1;
   std::optional<Draw> draw;  ///< Needs `normalizer`.
+  /// If it is not -1, the model has a ReadHead, which pools the rows from `first_row` to `row`.
+  /// They are rows of one segment, and of no other read. Of the fields above, only `row` is used.
+  std::int32_t first_row = -1;
+  /// The row as it is: `first_row` is `row`, and nothing of the ReadHead is applied.
+  bool raw = false;
+  /// A pooled result keeps its length, also if the ReadHead normalises.
+  bool keeps_length = false;
 
+  bool is_pooled() const { return first_row >= 0; }
   bool operator==(const RowRead&) const = default;
 };
+
+/// Number of rows that are read for a RowRead or a PlanRead.
+template <typename Read>
+std::int64_t RowsOfRead(const Read& read) {
+  return read.is_pooled() ? std::int64_t{read.row} - read.first_row + 1 : 1;
+}
 
 /// Some of the tokens of a list that several sequences share.
 struct SharedTokens {
@@ -96,6 +111,9 @@ struct SharedTokens {
 struct PackedSequence {
   std::vector<TokenId> tokens;  ///< [rows], without those that are shared.
   SharedTokens shared;
+  /// The types of the sequence's own tokens: [tokens], or empty if all are 0. Shared tokens have
+  /// type 0.
+  std::vector<std::uint8_t> token_types;
   /// Prefixes, then blocks, then suffixes; their lengths add up to the number of rows. Only a
   /// suffix into which a completion is generated may be empty.
   std::vector<Segment> segments;
@@ -105,6 +123,10 @@ struct PackedSequence {
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size() + shared.count); }
   std::vector<TokenId> AllTokens() const;  ///< [rows]
+  /// [rows], or empty if all are 0.
+  std::vector<std::uint8_t> AllTokenTypes() const;
+  /// Leaves out the rows of pooled reads that the pooling does not need.
+  void NarrowReads(PooledRows needed);
   /// The largest position + 1, or 0 for an empty sequence. A model's position limit bounds this
   /// number.
   std::int64_t PositionLimit() const;

@@ -30,9 +30,11 @@ class Writer {
     }
   }
 
-  void Tokens(const std::vector<TokenId>& tokens) {
-    Value(static_cast<std::uint32_t>(tokens.size()));
-    const auto bytes = std::as_bytes(std::span(tokens));
+  template <typename T>
+  void Numbers(const std::vector<T>& numbers) {
+    static_assert(std::is_arithmetic_v<T>);
+    Value(static_cast<std::uint32_t>(numbers.size()));
+    const auto bytes = std::as_bytes(std::span(numbers));
     out_.insert(out_.end(), bytes.begin(), bytes.end());
   }
 
@@ -65,14 +67,15 @@ class Reader {
     return list;
   }
 
-  std::vector<TokenId> Tokens() {
+  template <typename T>
+  std::vector<T> Numbers() {
     const auto size = Value<std::uint32_t>();
-    const auto bytes = Take(std::size_t{size} * sizeof(TokenId));
-    std::vector<TokenId> tokens(size);
+    const auto bytes = Take(std::size_t{size} * sizeof(T));
+    std::vector<T> numbers(size);
     if (size > 0) {
-      std::memcpy(tokens.data(), bytes.data(), bytes.size());
+      std::memcpy(numbers.data(), bytes.data(), bytes.size());
     }
-    return tokens;
+    return numbers;
   }
 
   bool AtEnd() const { return rest_.empty(); }
@@ -95,6 +98,7 @@ void WriteSegment(Writer& writer, const PlanSegment& segment) {
   writer.Value(segment.compute_begin);
   writer.Value(segment.stored);
   writer.Value(segment.compute_end);
+  writer.Value(segment.later);
   writer.Value(segment.kv.kept);
   writer.Value(segment.kv.first);
 }
@@ -107,6 +111,7 @@ PlanSegment ReadSegment(Reader& reader) {
   segment.compute_begin = reader.Value<std::int32_t>();
   segment.stored = reader.Value<std::int32_t>();
   segment.compute_end = reader.Value<std::int32_t>();
+  segment.later = reader.Value<std::int32_t>();
   segment.kv.kept = reader.Value<bool>();
   segment.kv.first = reader.Value<std::int32_t>();
   return segment;
@@ -151,6 +156,14 @@ void WriteRead(Writer& writer, const PlanRead& read) {
     writer.Value(read.draw->seed);
     writer.Value(read.draw->step);
   }
+  writer.Value(read.first_row);
+  if (read.is_pooled()) {
+    writer.Value(read.raw);
+    writer.Value(read.keeps_length);
+    writer.Value(read.goes_on);
+    writer.Value(read.rows_before);
+    writer.Numbers(read.pooled);
+  }
 }
 
 PlanRead ReadRead(Reader& reader) {
@@ -165,6 +178,14 @@ PlanRead ReadRead(Reader& reader) {
     draw.seed = reader.Value<std::uint64_t>();
     draw.step = reader.Value<std::uint32_t>();
   }
+  read.first_row = reader.Value<std::int32_t>();
+  if (read.is_pooled()) {
+    read.raw = reader.Value<bool>();
+    read.keeps_length = reader.Value<bool>();
+    read.goes_on = reader.Value<bool>();
+    read.rows_before = reader.Value<std::int32_t>();
+    read.pooled = reader.Numbers<float>();
+  }
   return read;
 }
 
@@ -174,11 +195,17 @@ std::vector<std::byte> EncodePlan(const ForwardPlan& plan) {
   Writer writer;
   writer.Value(plan.bucket);
   writer.Value(plan.read_bucket);
-  writer.Tokens(plan.tokens);
+  writer.Numbers(plan.tokens);
+  writer.Numbers(plan.token_types);
   writer.List(plan.sequences, [&](const PlanSequence& s) { WriteSequence(writer, s); });
   writer.List(plan.copies, [&](const KvCopy& copy) { WriteCopy(writer, copy); });
   writer.List(plan.reads, [&](const PlanRead& read) { WriteRead(writer, read); });
-  writer.List(plan.label_lists, [&](const LabelList& labels) { writer.Tokens(labels.ids()); });
+  writer.List(plan.label_lists, [&](const LabelList& labels) { writer.Numbers(labels.ids()); });
+  writer.Value(plan.step.has_value());
+  if (plan.step) {
+    writer.Value(plan.step->begin);
+    writer.Value(plan.step->end);
+  }
   return std::move(writer).Take();
 }
 
@@ -187,11 +214,17 @@ ForwardPlan DecodePlan(std::span<const std::byte> bytes) {
   ForwardPlan plan;
   plan.bucket = reader.Value<std::uint32_t>();
   plan.read_bucket = reader.Value<std::uint32_t>();
-  plan.tokens = reader.Tokens();
+  plan.tokens = reader.Numbers<TokenId>();
+  plan.token_types = reader.Numbers<std::uint8_t>();
   plan.sequences = reader.List<PlanSequence>([&] { return ReadSequence(reader); });
   plan.copies = reader.List<KvCopy>([&] { return ReadCopy(reader); });
   plan.reads = reader.List<PlanRead>([&] { return ReadRead(reader); });
-  plan.label_lists = reader.List<LabelList>([&] { return LabelList(reader.Tokens()); });
+  plan.label_lists = reader.List<LabelList>([&] { return LabelList(reader.Numbers<TokenId>()); });
+  if (reader.Value<bool>()) {
+    PlanStep& step = plan.step.emplace();
+    step.begin = reader.Value<std::int32_t>();
+    step.end = reader.Value<std::int32_t>();
+  }
   Check(reader.AtEnd(), "a plan ends where its bytes end");
   return plan;
 }

@@ -20,6 +20,9 @@ struct RowLogits {
   /// If the read asked for a draw: the token drawn, and its logit plus noise. Ties go to the
   /// smallest id.
   std::pair<TokenId, double> drawn = {-1, 0};
+  /// The result of a pooled read of an embedder, [ReadHead::output_size], or of a raw read,
+  /// [hidden_size]. The classes of a classifier are `label_logits`, all of them in order.
+  std::vector<float> embedding;
 };
 
 }  // namespace scorecast::proto

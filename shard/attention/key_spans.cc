@@ -1,6 +1,7 @@
 #include "shard/attention/key_spans.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "shard/kernels/attention_kernels.h"
 
@@ -39,19 +40,25 @@ bool SeesChain(const RowPlace& row, const std::vector<PlanSegment>& segments, Ch
 /// Adds a chain's spans for the rows [first_row, end_row) of `rows`.
 void AddSpans(const AttendedRows& rows, Chain chain, KeySpan span, std::vector<KeySpan>& spans) {
   std::int64_t first_position = 0;  // First position in the window of the earliest row.
+  std::int64_t end_position = std::numeric_limits<std::int64_t>::max();  // Of the latest row.
   if (rows.window) {
-    const auto by_position = [](const RowPlace& a, const RowPlace& b) {
-      return a.position < b.position;
-    };
-    first_position =
-        std::ranges::min_element(rows.places, by_position)->position - *rows.window + 1;
+    const auto [first, last] = std::ranges::minmax_element(rows.places, {}, &RowPlace::position);
+    first_position = first->position - *rows.window + 1;
+    if (rows.bidirectional) {
+      end_position = last->position + *rows.window;
+    }
   }
   const RowPlace& last_row = rows.places.back();
   std::int32_t tile = 0;  // Number of the tile in the chain.
   for (std::int32_t s = chain.begin; s < chain.end; ++s) {
     const PlanSegment& segment = rows.sequence.segments[static_cast<std::size_t>(s)];
-    const std::int32_t keys =
-        s == last_row.segment ? last_row.row_in_segment + 1 : segment.compute_end;
+    std::int32_t keys = segment.keys();
+    if (s == last_row.segment) {
+      // The last segment that the rows see, up to the last key that one of them sees.
+      keys = rows.bidirectional ? static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                                      end_position - segment.first_position, 0, keys))
+                                : last_row.row_in_segment + 1;
+    }
     const std::int32_t tiles = KeyTiles(keys);
     std::int32_t first = 0;
     if (rows.window) {
@@ -85,20 +92,26 @@ void AddSpans(const AttendedRows& rows, Chain chain, KeySpan span, std::vector<K
 
 }  // namespace
 
-KeyRange SeenKeys(const RowPlace& row, const std::vector<PlanSegment>& segments, std::int32_t s,
-                  std::optional<std::int64_t> window) {
+KeyRange SeenKeys(const AttendedRows& rows, const RowPlace& row, std::int32_t s) {
+  const std::vector<PlanSegment>& segments = rows.sequence.segments;
   const PlanSegment& segment = segments[static_cast<std::size_t>(s)];
   KeyRange keys;
   if (row.segment == s) {
-    keys.end = row.row_in_segment + 1;
+    keys.end = rows.bidirectional ? segment.keys() : row.row_in_segment + 1;
   } else if (s < row.segment &&
              (s >= row.chain_begin ||
               proto::Sees(segments[static_cast<std::size_t>(row.segment)].kind, segment.kind))) {
     keys.end = segment.compute_end;
   }
-  if (window) {
-    const std::int64_t first = row.position - *window + 1 - segment.first_position;
-    keys.begin = static_cast<std::int32_t>(std::clamp<std::int64_t>(first, 0, keys.end));
+  if (rows.window) {
+    const auto in_segment = [&](std::int64_t position) {
+      return static_cast<std::int32_t>(
+          std::clamp<std::int64_t>(position - segment.first_position, 0, keys.end));
+    };
+    keys.begin = in_segment(row.position - *rows.window + 1);
+    if (rows.bidirectional) {
+      keys.end = in_segment(row.position + *rows.window);
+    }
   }
   return keys;
 }

@@ -18,6 +18,7 @@ struct AttendedRows {
   const proto::PlanSequence& sequence;
   std::span<const RowPlace> places;    ///< [rows]
   std::optional<std::int64_t> window;  ///< The layer's, see LayerConfig.
+  bool bidirectional = false;          ///< See ModelConfig.
   std::int32_t first_weighted = 0;     ///< Rows from this one on weigh blocks separately.
 
   std::int32_t rows() const { return static_cast<std::int32_t>(places.size()); }
@@ -39,9 +40,8 @@ struct KeyRange {
   std::int32_t end = 0;
 };
 
-/// The keys of segment `s` that a row sees.
-KeyRange SeenKeys(const RowPlace& row, const std::vector<proto::PlanSegment>& segments,
-                  std::int32_t s, std::optional<std::int64_t> window);
+/// The keys of segment `s` of the rows' sequence that one of the rows sees.
+KeyRange SeenKeys(const AttendedRows& rows, const RowPlace& row, std::int32_t s);
 
 /// Tiles of a segment whose first `keys` rows exist.
 std::int32_t KeyTiles(std::int32_t keys);

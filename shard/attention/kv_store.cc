@@ -35,7 +35,7 @@ KvStore::View KvStore::At(std::int64_t layer, std::int64_t kv_head, proto::KvPla
   Room& room = place.kept ? kept_ : pass_;
   proto::Check(place.first % kKeyLanes == 0 && 0 <= place.first && place.first < room.rows,
                "a K/V place exists");
-  const std::int64_t copy = place.kept ? layer : 0;
+  const std::int64_t copy = place.kept ? layer % layers_ : 0;
   const std::int64_t row = (copy * kv_heads_ + kv_head) * room.rows + place.first;
   return From({room.keys.data(), room.values.data()}, row);
 }

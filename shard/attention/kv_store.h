@@ -20,6 +20,9 @@ static_assert(proto::kKvPageRows == kTileKeys);
 /// Keys (after RoPE) and values of this rank's K/V heads in the layout that attention reads:
 /// float32 or bfloat16, depending on `kernels`. Rank 0 assigns the places (KvPlace). Places kept
 /// for later passes have storage in every layer; places of a single pass share one layer's storage.
+/// Layers with numbers beyond those for which there is storage take that of earlier ones in turn:
+/// of a bidirectional text that is computed in steps (proto::PlanStep), only two layers are needed
+/// at a time.
 ///
 /// Keys lie in groups of 16 rows, so that the kernel multiplies one query element (or pair) with
 /// those of 16 keys; values lie row by row (or pair by pair of rows). See AttentionTile.

@@ -25,6 +25,7 @@ SegmentAttention::SegmentAttention(const proto::ModelConfig& config,
       kv_heads_(partition.kv_heads),
       group_size_(config.num_query_groups()),
       head_dim_(config.head_dim),
+      bidirectional_(config.bidirectional),
       value_stride_((config.head_dim + kKeyLanes - 1) / kKeyLanes * kKeyLanes),
       scale_(config.query_scale != 0 ? static_cast<float>(config.query_scale)
                                      : 1.0F / std::sqrt(static_cast<float>(config.head_dim))),
@@ -99,7 +100,10 @@ SegmentAttention::TileRows SegmentAttention::RowsOf(const proto::ForwardPlan& pl
     first_weighted =
         static_cast<std::int32_t>(std::ranges::find_if(places, is_suffix) - places.begin());
   }
-  return {{sequence, places, window, first_weighted}, GroupOf(kv_head), kv_head, tile.first_row};
+  return {{sequence, places, window, bidirectional_, first_weighted},
+          GroupOf(kv_head),
+          kv_head,
+          tile.first_row};
 }
 
 void SegmentAttention::FindAllSpans(const TileRows& tile, std::vector<KeySpan>& spans) {
@@ -307,15 +311,13 @@ void SegmentAttention::ReduceSpan(const TileRows& tile, const KeySpan& span, KvS
   std::int32_t tiles = span.tiles;
   for (std::int32_t s = span.segment; tiles > 0; ++s, first_key = 0) {
     const proto::PlanSegment& segment = segments[static_cast<std::size_t>(s)];
-    const std::int32_t taken =
-        std::min(tiles, KeyTiles(segment.compute_end) - first_key / kTileKeys);
+    const std::int32_t taken = std::min(tiles, KeyTiles(segment.keys()) - first_key / kTileKeys);
     tiles -= taken;
     const std::int32_t end_key = first_key + taken * kTileKeys;
     int first = tile.query_rows();
     int end = 0;
     for (std::int32_t row = span.first_row; row < span.end_row; ++row) {
-      KeyRange keys =
-          SeenKeys(tile.places[static_cast<std::size_t>(row)], segments, s, tile.window);
+      KeyRange keys = SeenKeys(tile, tile.places[static_cast<std::size_t>(row)], s);
       keys.begin = std::max(keys.begin, first_key);
       keys.end = std::min(keys.end, end_key);
       if (keys.begin >= keys.end) {
@@ -354,8 +356,8 @@ void SegmentAttention::ReduceKeys(KvStore::View segment, KvStore::View next, int
     }
   }
   for (int key = first_key / kTileKeys * kTileKeys; key < end_key; key += kTileKeys) {
-    // In its own segment a row sees no key of a later row, so rows drop out from the front as `key`
-    // advances.
+    // The last key that a row sees is not before that of an earlier row, so rows drop out from the
+    // front as `key` advances.
     while (ends[first] <= key) {
       ++first;
     }

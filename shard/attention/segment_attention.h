@@ -142,6 +142,7 @@ class SegmentAttention {
   proto::Range kv_heads_;
   std::int64_t group_size_;  // Query head h uses K/V head h / group_size_.
   std::int64_t head_dim_;
+  bool bidirectional_;
   std::int64_t value_stride_;
   float scale_;                   // Factor of scores.
   float softcap_;                 // Soft-cap of scores; 0 if there is none.

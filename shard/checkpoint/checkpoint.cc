@@ -58,6 +58,19 @@ FilesOfIndex ParseIndex(std::string_view text, const std::string& origin) {
   return files;
 }
 
+bool HasPickledWeights(const std::filesystem::path& model_dir) {
+  return proto::FileExists(model_dir / "pytorch_model.bin") ||
+         proto::FileExists(model_dir / "pytorch_model.bin.index.json");
+}
+
+/// A command that writes the weights as safetensors.
+std::string ConvertCommand(const std::filesystem::path& model_dir) {
+  const std::string dir = OneLinePath(model_dir.string());
+  return "python3 -c \"import transformers as t; d = '" + dir +
+         "'; getattr(t, t.AutoConfig.from_pretrained(d).architectures[0])"
+         ".from_pretrained(d).save_pretrained(d)\"";
+}
+
 FilesOfIndex ReadIndex(const std::filesystem::path& path) {
   const WeightFile file(path);
   if (file.size() > kMaxIndexBytes) {
@@ -78,51 +91,76 @@ Checkpoint Checkpoint::Open(const std::filesystem::path& model_dir) {
     throw StartupError(checkpoint.model_dir_ + " is not a directory");
   }
   if (proto::FileExists(model_dir / kSingleFile)) {
-    checkpoint.OpenSingle(model_dir / kSingleFile);
+    checkpoint.OpenSingle(kSingleFile);
   } else if (proto::FileExists(model_dir / kIndexFile)) {
-    checkpoint.OpenIndexed(model_dir, model_dir / kIndexFile);
+    checkpoint.OpenIndexed(model_dir / kIndexFile);
   } else {
-    throw StartupError(checkpoint.model_dir_ + ": neither " + std::string(kSingleFile) + " nor " +
-                       std::string(kIndexFile) + " is there");
+    throw StartupError(
+        checkpoint.model_dir_ + ": neither " + std::string(kSingleFile) + " nor " +
+        std::string(kIndexFile) + " is there" +
+        (HasPickledWeights(model_dir)
+             ? ", and pytorch_model.bin is not read; this converts it: " + ConvertCommand(model_dir)
+             : ""));
   }
   return checkpoint;
 }
 
-Checkpoint::Checkpoint(const std::filesystem::path& model_dir)
-    : model_dir_(OneLinePath(model_dir.string())) {}
+Checkpoint::Checkpoint(std::filesystem::path model_dir)
+    : directory_(std::move(model_dir)), model_dir_(OneLinePath(directory_.string())) {}
 
-const Checkpoint::OpenedFile& Checkpoint::OpenFile(const std::filesystem::path& path) {
-  auto file = std::make_unique<const WeightFile>(path);
-  SafetensorsHeader header = ReadSafetensorsHeader(*file);
-  files_.push_back({path.filename().string(), std::move(file), std::move(header)});
+const Checkpoint::OpenedFile& Checkpoint::OpenFile(const std::filesystem::path& file) {
+  auto opened = std::make_unique<const WeightFile>(directory_ / file);
+  SafetensorsHeader header = ReadSafetensorsHeader(*opened);
+  files_.push_back({file.generic_string(), std::move(opened), std::move(header)});
   return files_.back();
 }
 
-void Checkpoint::Add(const SafetensorsEntry& entry, const WeightFile& file) {
-  tensors_.try_emplace(entry.name, Tensor{.view = {entry.dtype.value_or(Dtype::kF32), entry.shape,
-                                                   &file, entry.offset, entry.bytes},
-                                          .dtype_name = entry.dtype_name,
-                                          .readable = entry.dtype.has_value()});
+void Checkpoint::AddFile(const std::filesystem::path& file) {
+  if (!proto::FileExists(directory_ / file)) {
+    throw StartupError(OneLinePath((directory_ / file).string()) + ": there is no such file");
+  }
+  const OpenedFile& opened = OpenFile(file);
+  for (const SafetensorsEntry& entry : opened.header.tensors) {
+    Add(entry, *opened.file, file.parent_path().generic_string() + "/");
+  }
 }
 
-void Checkpoint::OpenSingle(const std::filesystem::path& path) {
-  const OpenedFile& opened = OpenFile(path);
+void Checkpoint::AddPrefix(std::string_view prefix, std::span<const std::string_view> heads) {
+  decltype(tensors_) named;
+  for (auto& [name, tensor] : tensors_) {
+    const bool is_of_head = std::ranges::any_of(
+        heads, [&name = name](std::string_view head) { return name.starts_with(head); });
+    named.try_emplace(is_of_head ? name : std::string(prefix) + name, std::move(tensor));
+  }
+  tensors_ = std::move(named);
+}
+
+void Checkpoint::Add(const SafetensorsEntry& entry, const WeightFile& file,
+                     const std::string& folder) {
+  tensors_.try_emplace(folder + entry.name,
+                       Tensor{.view = {entry.dtype.value_or(Dtype::kF32), entry.shape, &file,
+                                       entry.offset, entry.bytes},
+                              .dtype_name = entry.dtype_name,
+                              .readable = entry.dtype.has_value()});
+}
+
+void Checkpoint::OpenSingle(const std::filesystem::path& file) {
+  const OpenedFile& opened = OpenFile(file);
   for (const SafetensorsEntry& entry : opened.header.tensors) {
     Add(entry, *opened.file);
   }
 }
 
-void Checkpoint::OpenIndexed(const std::filesystem::path& model_dir,
-                             const std::filesystem::path& index) {
+void Checkpoint::OpenIndexed(const std::filesystem::path& index) {
   FilesOfIndex listed = ReadIndex(index);
   files_.reserve(listed.size());
   for (auto& [name, tensors] : listed) {
-    if (!proto::FileExists(model_dir / name)) {
+    if (!proto::FileExists(directory_ / name)) {
       throw StartupError(OneLinePath(index.string()) + ": it names the file " + Quoted(name) +
                          ", which is not in the directory");
     }
     std::ranges::sort(tensors);
-    const OpenedFile& opened = OpenFile(model_dir / name);
+    const OpenedFile& opened = OpenFile(name);
     std::size_t found = 0;
     for (const SafetensorsEntry& entry : opened.header.tensors) {
       if (std::ranges::binary_search(tensors, entry.name)) {

@@ -27,6 +27,14 @@ class Checkpoint {
   /// index names, or if the index names a file outside of the directory.
   static Checkpoint Open(const std::filesystem::path& model_dir);
 
+  /// Opens a further file, whose path is relative to the model's directory, e.g.
+  /// 2_Dense/model.safetensors. Its tensors have the file's folder before their names:
+  /// "2_Dense/linear.weight". Throws StartupError as Open does.
+  void AddFile(const std::filesystem::path& file);
+
+  /// Puts `prefix` before the names of all tensors but those that begin with one of `heads`.
+  void AddPrefix(std::string_view prefix, std::span<const std::string_view> heads);
+
   bool Has(std::string_view name) const { return tensors_.contains(name); }
 
   /// Valid while the checkpoint lives. Throws StartupError if there is no such tensor or its dtype
@@ -73,16 +81,18 @@ class Checkpoint {
     SafetensorsHeader header;
   };
 
-  explicit Checkpoint(const std::filesystem::path& model_dir);
-  void OpenSingle(const std::filesystem::path& path);
-  void OpenIndexed(const std::filesystem::path& model_dir, const std::filesystem::path& index);
-  /// Opens `path` and returns its tensors.
-  const OpenedFile& OpenFile(const std::filesystem::path& path);
-  /// Adds a tensor of a file, unless there is already one of the same name.
-  void Add(const SafetensorsEntry& entry, const WeightFile& file);
+  explicit Checkpoint(std::filesystem::path model_dir);
+  void OpenSingle(const std::filesystem::path& file);
+  void OpenIndexed(const std::filesystem::path& index);
+  /// Opens a file of the directory and returns its tensors.
+  const OpenedFile& OpenFile(const std::filesystem::path& file);
+  /// Adds a tensor of a file, unless there is already one of the same name. The name has `folder`
+  /// before it.
+  void Add(const SafetensorsEntry& entry, const WeightFile& file, const std::string& folder = {});
   const Tensor& Find(std::string_view name) const;
 
-  std::string model_dir_;
+  std::filesystem::path directory_;
+  std::string model_dir_;  ///< For messages.
   std::vector<OpenedFile> files_;
   std::map<std::string, Tensor, std::less<>> tensors_;
 };

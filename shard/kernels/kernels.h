@@ -11,18 +11,30 @@
 
 namespace scorecast::shard {
 
+/// One activation.
+struct ActivationKernels {
+  /// out[i] = activation(gate[i]) · up[i]; `out` may be `gate` or `up`.
+  void (*gated)(const float* gate, const float* up, std::int64_t n, float* out);
+  /// out[i] = activation(x[i]); `out` may be `x`.
+  void (*plain)(const float* x, std::int64_t n, float* out);
+};
+
 /// The loops that no library computes, for one kernel set. A row's result depends on that row
 /// alone. If an input is not finite, neither are the results that depend on it. Arrays need no
 /// alignment; `n` may be any length.
 struct Kernels {
   /// out[i] = x[i] / sqrt(mean(x²) + eps) · weight[i]; `out` may be `x`.
   void (*rms_norm)(const float* x, const float* weight, std::int64_t n, float eps, float* out);
+  /// out[i] = (x[i] - mean(x)) / sqrt(mean((x - mean(x))²) + eps) · weight[i] + bias[i]; `bias` may
+  /// be null; `out` may be `x`.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, std::int64_t n,
+                     float eps, float* out);
   /// sum[i] += x[i]
   void (*add)(const float* x, std::int64_t n, float* sum);
-  /// out[i] = silu(gate[i]) · up[i]; `out` may be `gate`.
-  void (*swiglu)(const float* gate, const float* up, std::int64_t n, float* out);
-  /// out[i] = gelu(gate[i]) · up[i], with the tanh approximation of gelu; `out` may be `gate`.
-  void (*geglu)(const float* gate, const float* up, std::int64_t n, float* out);
+  ActivationKernels silu;
+  ActivationKernels gelu;       ///< By the error function.
+  ActivationKernels gelu_tanh;  ///< In the tanh approximation.
+  ActivationKernels relu;
   /// x[i] = cap · tanh(x[i] / cap); cap > 0.
   void (*soft_cap)(float cap, std::int64_t n, float* x);
   /// Rotates pairs (i, i + head_dim / 2) of one head in place; `cosine` and `sine`: [head_dim / 2].

@@ -15,6 +15,12 @@ namespace {
 using proto::ModelConfig;
 using proto::Range;
 
+/// Consecutive rows of a stored tensor.
+struct RowBlock {
+  const TensorView* weight;
+  Range rows;
+};
+
 /// Reads the tensors of one layer.
 class LayerReader {
  public:
@@ -25,18 +31,17 @@ class LayerReader {
         partition_(partition),
         tensors_(LayerTensors(config, index)) {}
 
-  /// A tensor that every layer has.
+  /// The part of a weight's rows that this rank has; `rows` counts from the weight's first row.
+  RowBlock Rows(TensorRole role, Range rows) const {
+    const TensorSpec& tensor = Spec(role);
+    return {&Require(checkpoint_, tensor, config_), StoredRows(tensor, rows, config_)};
+  }
   const TensorView& Tensor(TensorRole role) const {
-    const TensorSpec* tensor = FindTensor(tensors_, role);
-    proto::Check(tensor != nullptr, "every layer has its weights");
-    return Require(checkpoint_, *tensor, config_);
+    return Require(checkpoint_, Spec(role), config_);
   }
 
-  /// The multipliers of a norm; empty if the layer has none.
-  std::vector<float> Norm(TensorRole role) const {
-    const TensorSpec* tensor = FindTensor(tensors_, role);
-    return tensor == nullptr ? std::vector<float>()
-                             : LoadNorm(Require(checkpoint_, *tensor, config_), config_);
+  Norm NormOf(TensorRole weight, std::optional<TensorRole> bias = std::nullopt) const {
+    return LoadNorm(checkpoint_, config_, tensors_, weight, bias);
   }
 
   /// This rank's part of a vector; empty if the layer has none.
@@ -47,21 +52,23 @@ class LayerReader {
     }
     const Range part = PartOf(tensor->out, config_, partition_);
     std::vector<float> values(static_cast<std::size_t>(part.size()));
-    ReadRows(Require(checkpoint_, *tensor, config_), part, values.data());
+    ReadRows(Require(checkpoint_, *tensor, config_), StoredRows(*tensor, part, config_),
+             values.data());
     return values;
   }
 
  private:
+  /// A tensor that every layer has.
+  const TensorSpec& Spec(TensorRole role) const {
+    const TensorSpec* tensor = FindTensor(tensors_, role);
+    proto::Check(tensor != nullptr, "every layer has its weights");
+    return *tensor;
+  }
+
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
   const proto::Partition& partition_;
   std::vector<TensorSpec> tensors_;
-};
-
-/// Consecutive rows of a weight.
-struct RowBlock {
-  const TensorView* weight;
-  Range rows;
 };
 
 /// Multiplies the columns of rows [count, n] by `factors` [n]; does nothing if `factors` is empty.
@@ -116,14 +123,40 @@ Linear PackColumns(const Packing& packing, const TensorView& weight, std::int64_
   return {packing.backend, packing.precision, source, packing.pool, packing.scratch};
 }
 
-/// Appends a range of rows, cut into chunks of `width`.
-void AppendChunks(const TensorView& weight, Range rows, std::int64_t width,
+/// Appends rows, cut into chunks of `width`.
+void AppendChunks(const RowBlock& block, std::int64_t width,
                   std::vector<std::vector<RowBlock>>& chunks) {
-  std::int64_t begin = rows.begin;
-  for (const std::int64_t size : Chunks(rows.size(), width)) {
-    chunks.push_back({{&weight, {begin, begin + size}}});
+  std::int64_t begin = block.rows.begin;
+  for (const std::int64_t size : Chunks(block.rows.size(), width)) {
+    chunks.push_back({{block.weight, {begin, begin + size}}});
     begin += size;
   }
+}
+
+/// Chunks of blocks of kGateBlock gates, each followed by a block of as many ups.
+std::vector<std::vector<RowBlock>> GateUpChunks(const RowBlock& gate, const RowBlock& up) {
+  std::vector<std::vector<RowBlock>> chunks;
+  std::int64_t begin = 0;
+  for (const std::int64_t size : Chunks(gate.rows.size(), kChunkOutputs / 2)) {
+    std::vector<RowBlock>& chunk = chunks.emplace_back();
+    for (const std::int64_t end = begin + size; begin < end;) {
+      const std::int64_t next = std::min(begin + kGateBlock, end);
+      for (const RowBlock& of : {gate, up}) {
+        chunk.push_back({of.weight, {of.rows.begin + begin, of.rows.begin + next}});
+      }
+      begin = next;
+    }
+  }
+  return chunks;
+}
+
+/// Takes a norm's multipliers away, to be multiplied into a product's columns; leaves them, and
+/// returns nothing, if the norm also adds.
+std::vector<float> TakeFactors(Norm& norm) {
+  if (!norm.bias.empty()) {
+    return {};
+  }
+  return std::exchange(norm.weight, std::vector<float>(norm.weight.size(), 1.0F));
 }
 
 void Append(const std::vector<float>& more, std::vector<float>& list) {
@@ -136,17 +169,6 @@ bool UsesSummands(const ModelConfig& config, bool is_alone) {
   return !is_alone || std::ranges::any_of(config.layers, [](const proto::LayerConfig& layer) {
     return layer.post_attention_norm || layer.post_feedforward_norm;
   });
-}
-
-std::vector<float> LoadNorm(const TensorView& weight, const ModelConfig& config) {
-  std::vector<float> multipliers(static_cast<std::size_t>(weight.shape[0]));
-  ReadRows(weight, {0, weight.shape[0]}, multipliers.data());
-  if (config.norm_weights_plus_one) {
-    for (float& multiplier : multipliers) {
-      multiplier += 1.0F;
-    }
-  }
-  return multipliers;
 }
 
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
@@ -163,37 +185,32 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
     Append(reader.Vector(role), qkv_bias);
   }
 
-  std::vector<float> input_norm = reader.Norm(Role::kInputNorm);
-  std::vector<float> pre_feedforward_norm = reader.Norm(Role::kPreFeedforwardNorm);
+  Norm input_norm = reader.NormOf(Role::kInputNorm, Role::kInputNormBias);
+  Norm pre_feedforward_norm =
+      reader.NormOf(Role::kPreFeedforwardNorm, Role::kPreFeedforwardNormBias);
   std::vector<float> input_factors;
   std::vector<float> pre_feedforward_factors;
   if (packing.precision == Precision::kInt8) {
-    input_factors = std::exchange(input_norm, std::vector<float>(input_norm.size(), 1.0F));
-    pre_feedforward_factors =
-        std::exchange(pre_feedforward_norm, std::vector<float>(pre_feedforward_norm.size(), 1.0F));
+    input_factors = TakeFactors(input_norm);
+    pre_feedforward_factors = TakeFactors(pre_feedforward_norm);
   }
 
   const std::int64_t head_chunk =
       std::max<std::int64_t>(kChunkOutputs / config.head_dim, 1) * config.head_dim;
   std::vector<std::vector<RowBlock>> qkv_chunks;
-  AppendChunks(reader.Tensor(Role::kQuery), q, head_chunk, qkv_chunks);
+  AppendChunks(reader.Rows(Role::kQuery, q), head_chunk, qkv_chunks);
   const auto query_chunks = static_cast<std::int64_t>(qkv_chunks.size());
-  AppendChunks(reader.Tensor(Role::kKey), kv, head_chunk, qkv_chunks);
-  AppendChunks(reader.Tensor(Role::kValue), kv, head_chunk, qkv_chunks);
+  AppendChunks(reader.Rows(Role::kKey, kv), head_chunk, qkv_chunks);
+  AppendChunks(reader.Rows(Role::kValue, kv), head_chunk, qkv_chunks);
 
-  const TensorView& gate = reader.Tensor(Role::kGate);
-  const TensorView& up = reader.Tensor(Role::kUp);
+  const RowBlock up = reader.Rows(Role::kUp, i);
   std::vector<std::vector<RowBlock>> gate_up_chunks;
-  std::int64_t begin = i.begin;
-  for (const std::int64_t size : Chunks(i.size(), kChunkOutputs / 2)) {
-    std::vector<RowBlock>& chunk = gate_up_chunks.emplace_back();
-    for (const std::int64_t end = begin + size; begin < end;) {
-      const Range rows = {begin, std::min(begin + kGateBlock, end)};
-      chunk.push_back({&gate, rows});
-      chunk.push_back({&up, rows});
-      begin = rows.end;
-    }
+  if (config.gated_feedforward) {
+    gate_up_chunks = GateUpChunks(reader.Rows(Role::kGate, i), up);
+  } else {
+    AppendChunks(up, kChunkOutputs, gate_up_chunks);
   }
+  const std::int64_t gate_up_group = config.gated_feedforward ? 2 * kGateBlock : 1;
 
   return Layer{
       .index = index,
@@ -202,18 +219,22 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .qkv = PackRows(packing, qkv_chunks, config.head_dim, hidden, input_factors),
       .query_chunks = query_chunks,
       .qkv_bias = std::move(qkv_bias),
-      .query_norm = reader.Norm(Role::kQueryNorm),
-      .key_norm = reader.Norm(Role::kKeyNorm),
+      .query_norm = reader.NormOf(Role::kQueryNorm),
+      .key_norm = reader.NormOf(Role::kKeyNorm),
       .output = PackColumns(packing, reader.Tensor(Role::kOutput), hidden, q),
       .output_bias = reader.Vector(Role::kOutputBias),
-      .post_attention_norm = reader.Norm(Role::kPostAttentionNorm),
+      .post_attention_norm = reader.NormOf(Role::kPostAttentionNorm),
+      .attention_residual_norm =
+          reader.NormOf(Role::kAttentionResidualNorm, Role::kAttentionResidualNormBias),
       .pre_feedforward_norm = std::move(pre_feedforward_norm),
-      .gate_up = PackRows(packing, gate_up_chunks, 2 * kGateBlock, hidden, pre_feedforward_factors),
+      .gate_up = PackRows(packing, gate_up_chunks, gate_up_group, hidden, pre_feedforward_factors),
       .gate_bias = reader.Vector(Role::kGateBias),
       .up_bias = reader.Vector(Role::kUpBias),
       .down = PackColumns(packing, reader.Tensor(Role::kDown), hidden, i),
       .down_bias = reader.Vector(Role::kDownBias),
-      .post_feedforward_norm = reader.Norm(Role::kPostFeedforwardNorm),
+      .post_feedforward_norm = reader.NormOf(Role::kPostFeedforwardNorm),
+      .feedforward_residual_norm =
+          reader.NormOf(Role::kFeedforwardResidualNorm, Role::kFeedforwardResidualNormBias),
   };
 }
 

@@ -1,8 +1,13 @@
 #include "shard/model/memory_estimate.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shard/attention/kv_store.h"
@@ -46,20 +51,33 @@ std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& 
   const std::int64_t h = config.hidden_size;
   const int exchanged = 1 + (UsesSummands(config, is_alone) ? 1 : 0) + (is_alone ? 0 : 1);
   return Workspace::Bytes(config, partition, limits, precisions.layers) +
-         LmHead::Bytes(h, partition.vocabulary.size(), limits.max_reads, precisions.lm_head) +
+         (config.read_head ? 0
+                           : LmHead::Bytes(h, partition.vocabulary.size(), limits.max_reads,
+                                           precisions.lm_head)) +
          static_cast<std::int64_t>(config.rope_tables.size()) *
-             RopeTable::Bytes(config.head_dim, limits.max_rows) +
+             RopeTable::Bytes(config.head_dim, std::max(limits.max_rows, limits.text_rows)) +
+         kFloat * limits.text_rows * h +
          // Three parts: the rows that the ranks share; the summands, if they are used; other ranks'
          // summands.
          kFloat * limits.max_rows * h * exchanged;
 }
 
+/// Parameters of the steps of a ReadHead.
+std::int64_t StepParameters(const ModelConfig& config) {
+  std::int64_t parameters = 0;
+  for (const StepTensor& tensor : HeadStepTensors(config)) {
+    parameters += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1},
+                                  std::multiplies<>());
+  }
+  return parameters;
+}
+
 /// Bytes of K/V for plans of these limits.
 std::int64_t KvBytes(const ModelConfig& config, const proto::Partition& partition,
                      const proto::PlanLimits& limits, Precision layers) {
-  return KvStore::Bytes(KvElementSize(layers), config.num_hidden_layers(),
-                        partition.kv_heads.size(), config.head_dim, limits.kept_kv_rows,
-                        limits.pass_kv_rows);
+  const KeptKv kept = KeptKvOf(config, limits);
+  return KvStore::Bytes(KvElementSize(layers), kept.layers, partition.kv_heads.size(),
+                        config.head_dim, kept.rows, limits.pass_kv_rows);
 }
 
 }  // namespace
@@ -73,9 +91,10 @@ HeldWeights HoldWeights(const ArithmeticChoice& choice, const Checkpoint& checkp
       types.insert(checkpoint.Get(tensor.name).dtype);
     }
   }
-  const std::string head = HeadTensor(checkpoint, config).name;
+  const std::optional<TensorSpec> head = HeadTensor(checkpoint, config);
   const Dtype of_layers = types.size() == 1 ? *types.begin() : Dtype::kF32;
-  const Dtype of_head = checkpoint.Has(head) ? checkpoint.Get(head).dtype : Dtype::kF32;
+  const Dtype of_head =
+      head && checkpoint.Has(head->name) ? checkpoint.Get(head->name).dtype : Dtype::kF32;
   return {.precisions = choice.precisions(),
           .layer_size = choice.layer_backend->WeightSize(choice.layers, of_layers),
           .lm_head_size = choice.lm_head_backend->WeightSize(choice.lm_head, of_head)};
@@ -90,6 +109,8 @@ MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition&
       estimate.weights += StoredBytes(tensor, config, partition, weights);
     }
   }
+  const bool is_rank_0 = partition.heads.begin == 0;
+  estimate.weights += is_rank_0 ? kFloat * StepParameters(config) : 0;
   estimate.activations = ActivationBytes(config, partition, limits, weights.precisions);
   estimate.kv = KvBytes(config, partition, limits, layers);
   const proto::PlanLimits touched = proto::TouchedLimits(limits);
@@ -100,14 +121,14 @@ MemoryEstimate EstimateMemory(const ModelConfig& config, const proto::Partition&
 
 std::int64_t CountParameters(const ModelConfig& config) {
   std::int64_t parameters = 0;
-  std::set<std::string_view> counted;
+  std::set<std::pair<std::string_view, std::size_t>> counted;
   const std::vector<TensorSpec> tensors = AllTensors(config);
   for (const TensorSpec& tensor : tensors) {
-    if (tensor.is_required() && counted.insert(tensor.name).second) {
+    if (tensor.is_required() && counted.emplace(tensor.name, tensor.place).second) {
       parameters += SizeOf(tensor.out, config) * SizeOf(tensor.in, config);
     }
   }
-  return parameters;
+  return parameters + StepParameters(config);
 }
 
 }  // namespace scorecast::shard

@@ -37,6 +37,7 @@ class Pass {
     PassRows all;
     PassRows read;
     std::vector<std::int32_t> read_index;
+    bool reads_all = false;
   };
 
   /// The arguments must outlive the pass.
@@ -47,8 +48,9 @@ class Pass {
   const PassRows& all() const { return buffers_.all; }
   /// The rows that are read, each once and in ascending order. A row has the same owner as in
   /// all().
-  const PassRows& read() const { return buffers_.read; }
-  /// [reads]: for each read of the plan, the index of its row in read().
+  const PassRows& read() const { return buffers_.reads_all ? buffers_.all : buffers_.read; }
+  /// [reads]: for each read of the plan, the index of its row in read(). The other rows of a pooled
+  /// read are those before it.
   std::span<const std::int32_t> read_index() const { return buffers_.read_index; }
   /// All positions are below this.
   std::int32_t position_limit() const { return position_limit_; }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
+#include "shard/readout/head_steps.h"
 
 namespace scorecast::shard {
 
@@ -15,13 +18,19 @@ namespace scorecast::shard {
 enum class TensorRole : std::uint8_t {
   // Tensors outside of the layers.
   kEmbedding,
+  kPositionTable,
+  kTypeTable,
+  kEmbeddingNorm,
+  kEmbeddingNormBias,
   kFinalNorm,
+  kFinalNormBias,
   kLmHead,  ///< The lm-head, or the head of a classifier.
   /// An lm-head that the checkpoint has although config.json ties the head to the embedding.
   kOwnLmHead,
   kLmHeadBias,
   // Tensors of a layer.
   kInputNorm,
+  kInputNormBias,
   kQuery,
   kKey,
   kValue,
@@ -33,7 +42,10 @@ enum class TensorRole : std::uint8_t {
   kOutput,
   kOutputBias,
   kPostAttentionNorm,
+  kAttentionResidualNorm,
+  kAttentionResidualNormBias,
   kPreFeedforwardNorm,
+  kPreFeedforwardNormBias,
   kGate,
   kUp,
   kGateBias,
@@ -41,6 +53,8 @@ enum class TensorRole : std::uint8_t {
   kDown,
   kDownBias,
   kPostFeedforwardNorm,
+  kFeedforwardResidualNorm,
+  kFeedforwardResidualNormBias,
   // May be a tensor of a layer or not. It may be present, but nothing is computed with it.
   kUnused,
 };
@@ -54,6 +68,8 @@ enum class Dim : std::uint8_t {
   kKvHeads,       ///< num_key_value_heads · head_dim; split by heads.
   kIntermediate,  ///< intermediate_size; split.
   kVocabulary,    ///< vocab_size; not split.
+  kPositions,     ///< LearnedPositions::rows; not split.
+  kTokenTypes,    ///< type_vocab_size; not split.
   kOutput,        ///< ModelConfig::output_size(); split.
   kNone,          ///< No dimension: the second one of a vector.
 };
@@ -75,11 +91,16 @@ struct TensorSpec {
   Dim in;            ///< The second dimension; kNone for a vector.
   Storage storage;
   bool is_optional = false;  ///< The checkpoint decides whether the model has it.
+  /// The first dimensions of all weights that stand one below the other in the tensor; empty if it
+  /// is the only one. `place` is its number among them.
+  std::span<const Dim> stack = {};
+  std::size_t place = 0;
 
   bool is_required() const { return !is_optional && storage != Storage::kUnused; }
 };
 
-/// The tensors outside of the layers. A tied lm-head has the name of the embedding, unless the
+/// The tensors outside of the layers. The name of an unused tensor may end with "*", which stands
+/// for any text. A tied lm-head has the name of the embedding, unless the
 /// checkpoint has an lm-head of its own. A classifier has a head `score` instead of an lm-head.
 std::vector<TensorSpec> ModelTensors(const proto::ModelConfig& config);
 /// The tensors of one layer.
@@ -88,19 +109,30 @@ std::vector<TensorSpec> LayerTensors(const proto::ModelConfig& config, std::int6
 /// estimate and the number of parameters follow from these lists.
 std::vector<TensorSpec> AllTensors(const proto::ModelConfig& config);
 
+/// The tensors of the steps of a ReadHead, which AllTensors does not contain. Rank 0 alone holds
+/// them, as float32.
+std::vector<StepTensor> HeadStepTensors(const proto::ModelConfig& config);
+/// Numbers that a ReadHead pools of a text.
+std::int64_t PooledValues(const proto::ModelConfig& config);
+
 /// The tensor that has a role; null if the list has none.
 const TensorSpec* FindTensor(std::span<const TensorSpec> tensors, TensorRole role);
 
-/// The tensor of the head. As in transformers, an lm-head that the checkpoint has is used even if
-/// config.json ties it: it may differ from the embedding.
-TensorSpec HeadTensor(const Checkpoint& checkpoint, const proto::ModelConfig& config);
+/// The tensor of the head, unless the model has a ReadHead. As in transformers, an lm-head that the
+/// checkpoint has is used even if config.json ties it: it may differ from the embedding.
+std::optional<TensorSpec> HeadTensor(const Checkpoint& checkpoint,
+                                     const proto::ModelConfig& config);
 
 /// The whole dimension. kNone has one element.
 std::int64_t SizeOf(Dim dim, const proto::ModelConfig& config);
 /// The range of the dimension that a rank holds.
 proto::Range PartOf(Dim dim, const proto::ModelConfig& config, const proto::Partition& partition);
 
-/// The tensor. Throws StartupError if it is missing or has another shape.
+/// The rows of the stored tensor in which rows `part` of this weight are.
+proto::Range StoredRows(const TensorSpec& tensor, proto::Range part,
+                        const proto::ModelConfig& config);
+
+/// The stored tensor. Throws StartupError if it is missing or has another shape.
 const TensorView& Require(const Checkpoint& checkpoint, const TensorSpec& tensor,
                           const proto::ModelConfig& config);
 

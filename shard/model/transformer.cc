@@ -17,17 +17,25 @@ using proto::Range;
 
 constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
-/// A tensor outside of the layers that every model has.
-const TensorView& ModelTensor(const Checkpoint& checkpoint, const ModelConfig& config,
-                              TensorRole role) {
-  const std::vector<TensorSpec> tensors = ModelTensors(config);
-  const TensorSpec* tensor = FindTensor(tensors, role);
-  proto::Check(tensor != nullptr, "a model has an embedding, a final norm and an lm-head");
-  return Require(checkpoint, *tensor, config);
+const TensorView& HeadWeight(const Checkpoint& checkpoint, const ModelConfig& config) {
+  return Require(checkpoint, HeadTensor(checkpoint, config).value(), config);
 }
 
-const TensorView& HeadWeight(const Checkpoint& checkpoint, const ModelConfig& config) {
-  return Require(checkpoint, HeadTensor(checkpoint, config), config);
+/// The readout of a model with a ReadHead.
+std::unique_ptr<PooledReadout> MakePooledReadout(const ModelConfig& config,
+                                                 const Checkpoint& checkpoint,
+                                                 const RowExchange& exchange,
+                                                 const Kernels& kernels, ThreadPool& pool) {
+  std::vector<Range> columns;
+  for (int rank = 0; rank < exchange.ranks(); ++rank) {
+    columns.push_back(proto::MakePartition(config, rank, exchange.ranks()).columns);
+  }
+  auto steps = exchange.rank() != 0
+                   ? nullptr
+                   : std::make_unique<HeadSteps>(*config.read_head, PooledValues(config),
+                                                 checkpoint, kernels, pool);
+  return std::make_unique<PooledReadout>(*config.read_head, std::move(columns), exchange.rank(),
+                                         kernels, pool, std::move(steps));
 }
 
 /// This rank's slice of the head's bias; empty if the model has none.
@@ -71,6 +79,20 @@ bool SummandsAreBf16(int ranks, Precision precision) {
   return ranks > 1 && precision != Precision::kFloat32;
 }
 
+const ActivationKernels& ActivationOf(const Kernels& kernels, proto::Activation activation) {
+  switch (activation) {
+    case proto::Activation::kSilu:
+      return kernels.silu;
+    case proto::Activation::kGelu:
+      return kernels.gelu;
+    case proto::Activation::kGeluTanh:
+      return kernels.gelu_tanh;
+    case proto::Activation::kRelu:
+      return kernels.relu;
+  }
+  return kernels.silu;
+}
+
 /// Rows that one task of a row loop handles.
 constexpr std::int64_t kRowsPerTask = 4;
 
@@ -94,31 +116,41 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
     : config_(config),
       limits_(limits),
       partition_(proto::MakePartition(config, exchange.rank(), exchange.ranks())),
-      embedding_(ModelTensor(checkpoint, config, TensorRole::kEmbedding)),
       kernels_(kernels),
+      row_norm_(kernels, config_),
+      embedding_(config_, checkpoint, kernels, limits.max_rows),
       pool_(pool),
       tiles_(pool.threads()),
-      activate_(config.hidden_activation == proto::Activation::kGeluTanh ? kernels.geglu
-                                                                         : kernels.swiglu),
+      activation_(ActivationOf(kernels, config.hidden_activation)),
       layers_(LoadLayers(config, checkpoint, partition_,
                          {arithmetic.layer_backend(), arithmetic.layers(), pool, tiles_},
                          progress)),
-      final_norm_(LoadNorm(ModelTensor(checkpoint, config, TensorRole::kFinalNorm), config)),
-      lm_head_(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
-               HeadWeight(checkpoint, config), partition_.vocabulary,
-               config.final_logit_softcapping,
-               LoadHeadBias(config, checkpoint, partition_.vocabulary)),
+      final_norm_(LoadNorm(checkpoint, config, ModelTensors(config), TensorRole::kFinalNorm,
+                           TensorRole::kFinalNormBias)),
       rope_tables_(MakeRopeTables(config)),
-      kv_store_(arithmetic.attention(), config.num_hidden_layers(), partition_.kv_heads.size(),
-                config.head_dim, limits.kept_kv_rows, limits.pass_kv_rows),
+      kv_store_(arithmetic.attention(), KeptKvOf(config, limits).layers, partition_.kv_heads.size(),
+                config.head_dim, KeptKvOf(config, limits).rows, limits.pass_kv_rows),
       attention_(config, partition_, pool.threads()),
       work_(config, partition_, limits, arithmetic.layers(), pool.threads()),
+      text_(static_cast<std::size_t>(limits.text_rows * config.hidden_size)),
       pass_buffers_(limits.max_rows),
       summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
       exchange_(exchange) {
-  files_read_ = {embedding_.file};
-  if (const WeightFile* file = HeadWeight(checkpoint, config).file; file != embedding_.file) {
-    files_read_.push_back(file);
+  files_read_ = embedding_.Files();
+  if (config.read_head) {
+    pooled_ = MakePooledReadout(config, checkpoint, exchange, kernels, pool);
+  } else {
+    const TensorView& head = HeadWeight(checkpoint, config);
+    lm_head_.emplace(kernels,
+                     Packing{arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
+                     head, partition_.vocabulary, config.final_logit_softcapping,
+                     LoadHeadBias(config, checkpoint, partition_.vocabulary));
+    if (std::ranges::find(files_read_, head.file) == files_read_.end()) {
+      files_read_.push_back(head.file);
+    }
+    for (int rank = 0; rank < exchange.ranks(); ++rank) {
+      vocabularies_.push_back(proto::MakePartition(config, rank, exchange.ranks()).vocabulary);
+    }
   }
   normed_ = {arithmetic.layers(), config.hidden_size, exchange_.shared_rows(), nullptr};
   final_rows_ = {Precision::kFloat32, config.hidden_size, exchange_.shared_rows(), nullptr};
@@ -129,7 +161,9 @@ void Transformer::Touch() {
   work_.Touch(limits, pool_);
   exchange_.Touch(RoundUpRows(limits.max_rows), pool_);
   kv_store_.TouchPass(limits.pass_kv_rows, pool_);
-  lm_head_.Touch(limits.max_reads);
+  if (lm_head_) {
+    lm_head_->Touch(limits.max_reads);
+  }
   tiles_.Touch(pool_);
   attention_.Touch(pool_);
 }
@@ -141,7 +175,11 @@ std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
   const Pass pass(plan, exchange_, pass_buffers_);
   ExtendRopeTables(pass.position_limit());
   kv_store_.Copy(plan.copies, pool_);
-  if (pass.all().size() > 0) {  // A plan may have copies only.
+  if (plan.step) {
+    for (std::int64_t stage = plan.step->begin; stage < plan.step->end; ++stage) {
+      ForwardStage(pass, stage);
+    }
+  } else if (pass.all().size() > 0) {  // A plan may have copies only.
     Embed(pass);
     for (const Layer& layer : layers_) {
       ForwardLayer(pass, layer);
@@ -150,6 +188,23 @@ std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
   std::vector<std::byte> partial_logits = ReadOut(pass);
   CheckWeights();
   return partial_logits;
+}
+
+std::vector<std::size_t> Transformer::PartialBytes(const ForwardPlan& plan) const {
+  if (pooled_) {
+    return pooled_->PartBytes(plan);
+  }
+  std::vector<std::size_t> bytes;
+  for (const Range& vocabulary : vocabularies_) {
+    bytes.push_back(LayOutPartialLogits(plan, vocabulary).bytes);
+  }
+  return bytes;
+}
+
+std::vector<proto::RowLogits> Transformer::Merge(const ForwardPlan& plan,
+                                                 std::span<const std::byte> partial_logits) {
+  return pooled_ ? pooled_->Merge(plan, partial_logits, config_.is_classifier())
+                 : MergePartialLogits(plan, vocabularies_, partial_logits);
 }
 
 void Transformer::CheckWeights() const {
@@ -161,6 +216,10 @@ void Transformer::CheckWeights() const {
 void Transformer::LayOut(const ForwardPlan& plan) {
   const proto::PlanLimits limits = proto::LimitsOfBuckets(limits_, plan.bucket, plan.read_bucket);
   work_.LayOut(limits);
+  if (plan.step) {
+    const std::int64_t first = plan.sequences.front().segments.front().compute_begin;
+    work_.hidden = {text_.data() + first * config_.hidden_size, config_.hidden_size};
+  }
   if (normed_.precision == Precision::kInt8) {
     // The scales lie behind the rows, which take up to h floats each: final_rows_ uses the same
     // memory.
@@ -180,41 +239,67 @@ void Transformer::ForwardLayer(const Pass& pass, const Layer& layer) {
   const PassRows& rows = is_last ? pass.read() : pass.all();
   ShareNormed(pass.all(), layer.input_norm, normed_);
   Project(pass, layer, rows);
-  if (rows.size() == 0) {
-    return;
+  if (rows.size() > 0) {
+    FinishLayer(pass, layer, rows);
   }
+}
+
+void Transformer::ForwardStage(const Pass& pass, std::int64_t stage) {
+  if (stage == 0) {
+    Embed(pass);
+  } else {
+    const bool is_last = stage == config_.num_hidden_layers();
+    const PassRows& rows = is_last ? pass.read() : pass.all();
+    if (rows.size() == 0) {
+      return;
+    }
+    const Layer& layer = layers_[static_cast<std::size_t>(stage - 1)];
+    exchange_.ExchangeSummands(exchange_.Even(0));  // As in Embed.
+    ShareNormed(rows, layer.input_norm, normed_);
+    ProjectChunks(pass, layer, rows, normed_, {0, layer.query_chunks});
+    times_.End(Phase::kGemm);
+    FinishLayer(pass, layer, rows);
+    if (is_last) {
+      return;
+    }
+  }
+  const Layer& next = layers_[static_cast<std::size_t>(stage)];
+  ShareNormed(pass.all(), next.input_norm, normed_);
+  ProjectChunks(pass, next, pass.all(), normed_, {next.query_chunks, next.qkv.chunks()});
+  times_.End(Phase::kGemm);
+}
+
+void Transformer::FinishLayer(const Pass& pass, const Layer& layer, const PassRows& rows) {
   Attend(pass, layer, rows);
   AddToResidual(rows, layer.output, work_.output_input, layer.output_bias,
-                layer.post_attention_norm);
+                layer.post_attention_norm, layer.attention_residual_norm);
   ShareNormed(rows, layer.pre_feedforward_norm, normed_);
   FeedForward(layer, rows);
-  AddToResidual(rows, layer.down, work_.down_input, layer.down_bias, layer.post_feedforward_norm);
+  AddToResidual(rows, layer.down, work_.down_input, layer.down_bias, layer.post_feedforward_norm,
+                layer.feedforward_residual_norm);
 }
 
 void Transformer::Embed(const Pass& pass) {
-  ForEachRow(exchange_.Own(pass.all().owners), [&](std::int64_t row, int) {
-    const proto::TokenId id = pass.plan().tokens[static_cast<std::size_t>(row)];
-    float* hidden = work_.hidden[row];
-    ReadRows(embedding_, {id, id + 1}, hidden);
-    if (config_.embedding_scale != 1) {
-      const auto scale = static_cast<float>(config_.embedding_scale);
-      std::transform(hidden, hidden + config_.hidden_size, hidden,
-                     [scale](float x) { return scale * x; });
-    }
-  });
+  embedding_.Begin(pass.plan(), pass.all().map);
+  ForEachRow(exchange_.Own(pass.all().owners),
+             [&](std::int64_t row, int) { embedding_.Embed(row, work_.hidden[row]); });
   times_.End(Phase::kOther);
   // ExchangeSummands and ShareRows must alternate, but the first layer's norm has no summands.
   exchange_.ExchangeSummands(exchange_.Even(0));
   times_.End(Phase::kCommunication);
 }
 
-void Transformer::ShareNormed(const PassRows& rows, const std::vector<float>& norm,
-                              const Activations& to) {
+void Transformer::ShareNormed(const PassRows& rows, const Norm& norm, const Activations& to) {
   ForEachRow(exchange_.Own(rows.owners), [&](std::int64_t row, int thread) {
-    float* normed = work_.thread_row[thread];
-    kernels_.rms_norm(work_.hidden[rows.Origin(row)], norm.data(), config_.hidden_size,
-                      static_cast<float>(config_.rms_norm_eps), normed);
-    to.Set(kernels_, row, normed);
+    const float* hidden = work_.hidden[rows.Origin(row)];
+    float* shared = work_.thread_row[thread];
+    if (norm.empty()) {
+      // Copied, because Set may change its input.
+      std::copy_n(hidden, config_.hidden_size, shared);
+    } else {
+      row_norm_(hidden, norm, shared);
+    }
+    to.Set(kernels_, row, shared);
   });
   times_.End(Phase::kOther);
   const std::array<RowPlane, 2> planes = {
@@ -225,33 +310,34 @@ void Transformer::ShareNormed(const PassRows& rows, const std::vector<float>& no
 }
 
 void Transformer::Project(const Pass& pass, const Layer& layer, const PassRows& rows) {
-  const auto store = [&](const PassRows& computed) {
-    return [&](const ProductTile& tile) { StoreQkv(pass, layer, computed.map, tile); };
-  };
   const PassRows& all = pass.all();
   if (&rows == &all) {
-    layer.qkv.Forward(normed_, all.size(), pool_, store(all));
+    ProjectChunks(pass, layer, all, normed_, {0, layer.qkv.chunks()});
   } else {
     for (std::int64_t row = 0; row < rows.size(); ++row) {
       work_.selected.CopyRow(row, normed_, rows.Origin(row));
     }
-    const Range keys_and_values = {layer.query_chunks, layer.qkv.chunks()};
-    layer.qkv.Forward(normed_, all.size(), keys_and_values, pool_, store(all));
-    const Range queries = {0, layer.query_chunks};
-    layer.qkv.Forward(work_.selected, rows.size(), queries, pool_, store(rows));
+    ProjectChunks(pass, layer, all, normed_, {layer.query_chunks, layer.qkv.chunks()});
+    ProjectChunks(pass, layer, rows, work_.selected, {0, layer.query_chunks});
   }
   times_.End(Phase::kGemm);
 }
 
+void Transformer::ProjectChunks(const Pass& pass, const Layer& layer, const PassRows& rows,
+                                const Activations& input, Range chunks) {
+  layer.qkv.Forward(input, rows.size(), chunks, pool_,
+                    [&](const ProductTile& tile) { StoreQkv(pass, layer, rows.map, tile); });
+}
+
 void Transformer::StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map,
                            const ProductTile& tile) {
-  const RopeTable& rope = rope_tables_[layer.options.rope_table];
+  const RopeTable* rope = rope_tables_.empty() ? nullptr : &rope_tables_[layer.options.rope_table];
   const std::int64_t head_dim = config_.head_dim;
   const std::int64_t first_key = partition_.heads.size() * head_dim;
   const std::int64_t first_value = first_key + partition_.kv_heads.size() * head_dim;
   const bool is_value = tile.columns.begin >= first_value;
   const bool is_key = !is_value && tile.columns.begin >= first_key;
-  const std::vector<float>& norm = is_key ? layer.key_norm : layer.query_norm;
+  const std::vector<float>& norm = is_key ? layer.key_norm.weight : layer.query_norm.weight;
   for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
     float* heads = tile.Row(row);
     if (!layer.qkv_bias.empty()) {
@@ -273,10 +359,12 @@ void Transformer::StoreQkv(const Pass& pass, const Layer& layer, const RowMap& m
         continue;
       }
       if (!norm.empty()) {
-        kernels_.rms_norm(heads, norm.data(), head_dim, static_cast<float>(config_.rms_norm_eps),
+        kernels_.rms_norm(heads, norm.data(), head_dim, static_cast<float>(config_.norm_eps),
                           heads);
       }
-      kernels_.rope(rope.cosine(place.position), rope.sine(place.position), head_dim, heads);
+      if (rope != nullptr) {
+        kernels_.rope(rope->cosine(place.position), rope->sine(place.position), head_dim, heads);
+      }
       if (is_key) {
         kv_store_.WriteKey(kv_store_.At(layer.index, (column - first_key) / head_dim, segment.kv),
                            place.row_in_segment, heads);
@@ -296,25 +384,38 @@ void Transformer::Attend(const Pass& pass, const Layer& layer, const PassRows& r
 
 void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
   const bool is_rounded_at_once = work_.down_input.precision == Precision::kBfloat16;
+  // Activates `width` ups of a row, from number `first` on, with as many gates if there are any.
+  const auto activate = [&](std::int64_t row, std::int64_t first, std::int64_t width, float* gate,
+                            float* up) {
+    if (!layer.up_bias.empty()) {
+      kernels_.add(layer.up_bias.data() + first, width, up);
+    }
+    if (!layer.gate_bias.empty()) {
+      kernels_.add(layer.gate_bias.data() + first, width, gate);
+    }
+    float* to = is_rounded_at_once ? up : work_.activated[row] + first;
+    if (gate != nullptr) {
+      activation_.gated(gate, up, width, to);
+    } else {
+      activation_.plain(up, width, to);
+    }
+    if (is_rounded_at_once) {
+      kernels_.to_bf16(to, width,
+                       reinterpret_cast<std::uint16_t*>(work_.down_input.Row(row)) + first);
+    }
+  };
   layer.gate_up.Forward(normed_, rows.size(), pool_, [&](const ProductTile& tile) {
-    const Range all = {tile.columns.begin / 2, tile.columns.end / 2};
     for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-      float* gate = tile.Row(row);
+      float* next = tile.Row(row);
+      if (!config_.gated_feedforward) {
+        activate(row, tile.columns.begin, tile.columns.size(), nullptr, next);
+        continue;
+      }
+      const Range all = {tile.columns.begin / 2, tile.columns.end / 2};
       for (std::int64_t first = all.begin; first < all.end; first += kGateBlock) {
         const std::int64_t width = std::min(kGateBlock, all.end - first);
-        float* up = gate + width;
-        if (!layer.gate_bias.empty()) {
-          kernels_.add(layer.gate_bias.data() + first, width, gate);
-          kernels_.add(layer.up_bias.data() + first, width, up);
-        }
-        if (is_rounded_at_once) {
-          activate_(gate, up, width, gate);
-          kernels_.to_bf16(gate, width,
-                           reinterpret_cast<std::uint16_t*>(work_.down_input.Row(row)) + first);
-        } else {
-          activate_(gate, up, width, work_.activated[row] + first);
-        }
-        gate = up + width;
+        activate(row, first, width, next, next + width);
+        next += 2 * width;
       }
     }
   });
@@ -326,7 +427,7 @@ void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
 
 void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
                                 const Activations& input, const std::vector<float>& bias,
-                                const std::vector<float>& norm) {
+                                const Norm& norm, const Norm& residual_norm) {
   const std::int64_t h = config_.hidden_size;
   const bool has_norm = !norm.empty();
   const bool needs_exchange = exchange_.ranks() > 1;
@@ -358,8 +459,11 @@ void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
       kernels_.add(bias.data(), h, sum);
     }
     if (has_norm) {
-      kernels_.rms_norm(sum, norm.data(), h, static_cast<float>(config_.rms_norm_eps), sum);
+      row_norm_(sum, norm, sum);
       kernels_.add(sum, h, hidden);
+    }
+    if (!residual_norm.empty()) {
+      row_norm_(hidden, residual_norm, hidden);
     }
   });
   times_.End(Phase::kOther);
@@ -394,10 +498,12 @@ std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
   if (pass.read().size() > 0) {
     ShareNormed(pass.read(), final_norm_, final_rows_);
   }
+  const Rows<const float> rows = {reinterpret_cast<const float*>(final_rows_.data),
+                                  config_.hidden_size};
   std::vector<std::byte> partial_logits =
-      lm_head_.ReadOut(pass.plan(), pass.read_index(),
-                       {reinterpret_cast<const float*>(final_rows_.data), config_.hidden_size});
-  times_.End(Phase::kGemm);
+      pooled_ ? pooled_->ReadOut(pass.plan(), pass.read_index(), rows)
+              : lm_head_->ReadOut(pass.plan(), pass.read_index(), rows);
+  times_.End(pooled_ ? Phase::kOther : Phase::kGemm);
   return partial_logits;
 }
 

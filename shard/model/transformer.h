@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -16,16 +19,20 @@
 #include "shard/kernels/kernels.h"
 #include "shard/linear/arithmetic.h"
 #include "shard/linear/linear.h"
+#include "shard/model/embedding.h"
 #include "shard/model/layer.h"
+#include "shard/model/norm.h"
 #include "shard/model/pass.h"
 #include "shard/model/rope_table.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"
+#include "shard/readout/pooled_readout.h"
+#include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
-/// One rank's share of a decoder-only transformer. There is one forward pass for all families;
+/// One rank's share of a transformer. There is one forward pass for all families;
 /// ModelConfig has their options.
 ///
 /// Each row of the residual stream is owned by one rank. The owner adds up the ranks' summands of
@@ -64,6 +71,11 @@ class Transformer {
   /// Ends with CheckWeights. If that throws, the rows that this rank gave to the others may be
   /// wrong, so none of the job's results may be used.
   std::vector<std::byte> Forward(const proto::ForwardPlan& plan);
+  /// Bytes of each rank's partial logits: [ranks].
+  std::vector<std::size_t> PartialBytes(const proto::ForwardPlan& plan) const;
+  /// On rank 0: one RowLogits for each read, of the partial logits of all ranks in rank order.
+  std::vector<proto::RowLogits> Merge(const proto::ForwardPlan& plan,
+                                      std::span<const std::byte> partial_logits);
   /// Throws FileChanged if a file that passes read was changed after it was opened.
   void CheckWeights() const;
 
@@ -79,8 +91,16 @@ class Transformer {
   /// Embeddings of all rows -> the residual stream of own rows.
   void Embed(const Pass& pass);
   void ForwardLayer(const Pass& pass, const Layer& layer);
-  /// Normalises own rows of the residual stream -> `to`, which all ranks see.
-  void ShareNormed(const PassRows& rows, const std::vector<float>& norm, const Activations& to);
+  /// One stage of a step (proto::PlanStep). The residual stream is that of the text.
+  void ForwardStage(const Pass& pass, std::int64_t stage);
+  /// The rest of a layer, when queries, keys and values are computed.
+  void FinishLayer(const Pass& pass, const Layer& layer, const PassRows& rows);
+  /// Own rows of the residual stream, normalised if `norm` is not empty -> `to`, which all ranks
+  /// see.
+  void ShareNormed(const PassRows& rows, const Norm& norm, const Activations& to);
+  /// normed_, which has the rows of `rows` -> some chunks of the QKV product.
+  void ProjectChunks(const Pass& pass, const Layer& layer, const PassRows& rows,
+                     const Activations& input, proto::Range chunks);
   /// normed_ -> keys and values of all rows in the store, and queries of `rows`.
   void Project(const Pass& pass, const Layer& layer, const PassRows& rows);
   /// Queries, and keys and values in the store -> output_input.
@@ -88,9 +108,10 @@ class Transformer {
   /// normed_ -> down_input.
   void FeedForward(const Layer& layer, const PassRows& rows);
   /// The residual stream of own rows += input · productᵀ, summed over the ranks in rank order,
-  /// + bias. If `norm` is not empty, the sum is normalised before it is added.
+  /// + bias. Norms may be empty: `norm` is of the sum before it is added, `residual_norm` of the
+  /// residual stream after that.
   void AddToResidual(const PassRows& rows, const Linear& product, const Activations& input,
-                     const std::vector<float>& bias, const std::vector<float>& norm);
+                     const std::vector<float>& bias, const Norm& norm, const Norm& residual_norm);
   /// The residual stream -> partial logits.
   std::vector<std::byte> ReadOut(const Pass& pass);
 
@@ -113,21 +134,24 @@ class Transformer {
   const proto::PlanLimits limits_;
   const proto::Partition partition_;
   std::vector<const WeightFile*> files_read_;  // Files that passes read.
-  const TensorView& embedding_;                // [vocab_size, h], in the checkpoint
   const Kernels& kernels_;
+  const RowNorm row_norm_;
+  Embedding embedding_;
   ThreadPool& pool_;
   TileScratch tiles_;
 
-  /// out[i] = activation(gate[i]) · up[i]
-  void (*const activate_)(const float* gate, const float* up, std::int64_t n, float* out);
+  const ActivationKernels& activation_;
 
   std::vector<Layer> layers_;
-  std::vector<float> final_norm_;  // [h]
-  LmHead lm_head_;
-  std::vector<RopeTable> rope_tables_;  // One for each of ModelConfig::rope_tables.
+  const Norm final_norm_;          // [h]
+  std::optional<LmHead> lm_head_;  // Or pooled_: one of the two.
+  std::unique_ptr<PooledReadout> pooled_;
+  std::vector<proto::Range> vocabularies_;  // [ranks]
+  std::vector<RopeTable> rope_tables_;      // One for each of ModelConfig::rope_tables.
   KvStore kv_store_;
   SegmentAttention attention_;
   Workspace work_;
+  AlignedBuffer<float> text_;  // [text_rows, h]: residual stream of a text between its steps.
   Pass::Buffers pass_buffers_;
   bool summands_are_bf16_;
   RowExchange& exchange_;

@@ -18,7 +18,8 @@ std::vector<FilePart> HeldParts(const Checkpoint& checkpoint, const proto::Model
     const bool is_held = tensor.storage != Storage::kInFile && tensor.storage != Storage::kUnused;
     if (is_held && (tensor.is_required() || checkpoint.Has(tensor.name))) {
       std::ranges::move(
-          PartsOfBlock(Require(checkpoint, tensor, config), PartOf(tensor.out, config, partition),
+          PartsOfBlock(Require(checkpoint, tensor, config),
+                       StoredRows(tensor, PartOf(tensor.out, config, partition), config),
                        PartOf(tensor.in, config, partition)),
           std::back_inserter(parts));
     }
@@ -38,9 +39,9 @@ std::vector<std::vector<FilePart>> WeightSlices(const Checkpoint& checkpoint,
   // If the checkpoint has an lm-head although config.json ties the head, only one of the two is
   // read.
   std::vector<TensorSpec> others = ModelTensors(config);
-  const TensorSpec head = HeadTensor(checkpoint, config);
+  const std::optional<TensorSpec> head = HeadTensor(checkpoint, config);
   std::erase_if(others, [&](const TensorSpec& tensor) {
-    return tensor.storage == Storage::kLmHead && tensor.role != head.role;
+    return tensor.storage == Storage::kLmHead && head && tensor.role != head->role;
   });
   steps.push_back(HeldParts(checkpoint, config, partition, others));
   return steps;

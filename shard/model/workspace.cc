@@ -39,6 +39,13 @@ class Room {
 
 }  // namespace
 
+KeptKv KeptKvOf(const proto::ModelConfig& config, const proto::PlanLimits& limits) {
+  if (config.bidirectional) {
+    return {.layers = 2, .rows = limits.text_rows};
+  }
+  return {.layers = config.num_hidden_layers(), .rows = limits.kept_kv_rows};
+}
+
 Workspace::Shape Workspace::ShapeOf(const proto::ModelConfig& config,
                                     const proto::Partition& partition, Precision precision,
                                     int threads) {

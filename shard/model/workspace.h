@@ -12,6 +12,16 @@
 
 namespace scorecast::shard {
 
+/// The storage of K/V that is kept between passes: see KvStore.
+struct KeptKv {
+  std::int64_t layers = 0;
+  std::int64_t rows = 0;
+};
+
+/// A bidirectional model keeps two layers of the text that it computes in steps, and others keep
+/// all layers of pages.
+KeptKv KeptKvOf(const proto::ModelConfig& config, const proto::PlanLimits& limits);
+
 /// Activations of a pass that no other rank sees. One allocation has room for the largest plan, and
 /// each pass divides it among the arrays according to its buckets of rows and of reads. h is
 /// hidden_size; q and i are the widths of the rank's query heads and its intermediate range. In

@@ -12,7 +12,6 @@
 #include "proto/mpi/agreement.h"
 #include "proto/plan/plan_codec.h"
 #include "shard/checkpoint/weight_file.h"
-#include "shard/readout/partial_logits.h"
 
 namespace scorecast::shard {
 
@@ -29,18 +28,13 @@ namespace {
 
 }  // namespace
 
-PlanRunner::PlanRunner(proto::Communicator& group, const proto::ModelConfig& config,
-                       Transformer& transformer, Doorbell& doorbell, Progress& progress,
-                       const RankWatch& watch)
+PlanRunner::PlanRunner(proto::Communicator& group, Transformer& transformer, Doorbell& doorbell,
+                       Progress& progress, const RankWatch& watch)
     : group_(group),
       transformer_(transformer),
       doorbell_(doorbell),
       progress_(progress),
-      watch_(watch) {
-  for (int rank = 0; rank < group.size(); ++rank) {
-    vocabularies_.push_back(proto::MakePartition(config, rank, group.size()).vocabulary);
-  }
-}
+      watch_(watch) {}
 
 template <typename Call>
 void PlanRunner::Wait(proto::RankOperation operation, std::size_t received_bytes,
@@ -58,7 +52,7 @@ std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
     doorbell_.RingAll(bytes.size());
     Wait(proto::RankOperation::kBroadcast, 0, [&] { group_.Broadcast(bytes); });
   }
-  std::vector<proto::RowLogits> rows = MergePartialLogits(plan, vocabularies_, Compute(plan));
+  std::vector<proto::RowLogits> rows = transformer_.Merge(plan, Compute(plan));
   progress_.EndPass();
   const std::chrono::duration<double> took = Progress::Clock::now() - begin;
   times_.Add(plan.bucket, took.count());
@@ -120,10 +114,7 @@ std::vector<std::byte> PlanRunner::Compute(const proto::ForwardPlan& plan) {
   if (group_.size() == 1) {
     return mine;
   }
-  std::vector<std::size_t> counts;
-  for (const proto::Range& vocabulary : vocabularies_) {
-    counts.push_back(LayOutPartialLogits(plan, vocabulary).bytes);
-  }
+  const std::vector<std::size_t> counts = transformer_.PartialBytes(plan);
   const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   std::vector<std::byte> all(group_.is_root() ? total : 0);
   const std::size_t received = group_.is_root() ? total - mine.size() : 0;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "proto/model/partition.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/cluster_status.h"
 #include "proto/plan/forward_plan.h"
@@ -26,8 +25,8 @@ inline constexpr int kWeightsChangedExitCode = 74;
 class PlanRunner {
  public:
   /// `progress` is the one that `watch` reads.
-  PlanRunner(proto::Communicator& group, const proto::ModelConfig& config, Transformer& transformer,
-             Doorbell& doorbell, Progress& progress, const RankWatch& watch);
+  PlanRunner(proto::Communicator& group, Transformer& transformer, Doorbell& doorbell,
+             Progress& progress, const RankWatch& watch);
 
   /// On rank 0: broadcasts the plan, computes this rank's share and gathers the others'. Returns
   /// one RowLogits for each read.
@@ -64,7 +63,6 @@ class PlanRunner {
   const RankWatch& watch_;
   PassTimes times_;  // On rank 0.
   bool is_stopped_ = false;
-  std::vector<proto::Range> vocabularies_;  // [ranks]
 };
 
 }  // namespace scorecast::shard

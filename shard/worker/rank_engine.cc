@@ -15,6 +15,7 @@
 #include "shard/checkpoint/checksum_share.h"
 #include "shard/checkpoint/crc32c.h"
 #include "shard/checkpoint/read_ahead.h"
+#include "shard/model/open_checkpoint.h"
 #include "shard/model/tensors.h"
 #include "shard/model/weight_slices.h"
 
@@ -103,8 +104,9 @@ std::vector<FileChecksum> Checksums(const proto::Communicator& group,
 RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& model_dir,
                        const proto::ModelConfig& config, const RankEngineOptions& options)
     : agreed_(options.arithmetic) {
-  proto::StartupPhase(
-      group, [&] { checkpoint_ = std::make_unique<Checkpoint>(Checkpoint::Open(model_dir)); });
+  proto::StartupPhase(group, [&] {
+    checkpoint_ = std::make_unique<Checkpoint>(OpenCheckpoint(model_dir, config));
+  });
   const std::vector<std::string> names = AgreeOnCheckpoint(group, *checkpoint_, config);
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
   exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
@@ -162,8 +164,7 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   // Touch is collective, so it must not fail on one rank only. It cannot, because it allocates
   // nothing.
   transformer_->Touch();
-  runner_ =
-      std::make_unique<PlanRunner>(group, config, *transformer_, *doorbell_, progress_, *watch_);
+  runner_ = std::make_unique<PlanRunner>(group, *transformer_, *doorbell_, progress_, *watch_);
   progress_.BecomeIdle();
 }
 

@@ -34,7 +34,9 @@ def template(single, ids):
     return {"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": {"x": {"id": "x", "ids": ids, "tokens": ["x"]}}}
 
 
-A, X = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "x", "type_id": 0}}
+A, B = ({"Sequence": {"id": name, "type_id": type_id}} for name, type_id in (("A", 0), ("B", 255)))
+X = {"SpecialToken": {"id": "x", "type_id": 0}}
+CLASS_AND_SEPARATOR = {"sep": ["b", 1], "cls": ["a", 0]}
 DEEP = "[" * 5000
 
 # name: (path of the field, its value)
@@ -43,6 +45,7 @@ CHANGES = {
     "string_merges": (["model", "merges"], [" ".join(pair) for pair in MERGES]),
     "ignore_merges": (["model", "ignore_merges"], True),
     "nfc": (["normalizer"], {"type": "Sequence", "normalizers": [{"type": "NFC"}]}),
+    "strip_accents": (["normalizer"], {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}]}),
     "digits": (["pre_tokenizer"], sequence({"type": "Digits", "individual_digits": True})),
     "llama3": (["pre_tokenizer"], sequence(split({"Regex": r"(?i:'s|'t)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"}))),
     "behaviours": (["pre_tokenizer"], sequence(*[split({"String": s}, b, i) for s, b, i in
@@ -51,6 +54,10 @@ CHANGES = {
     "empty_matches": (["pre_tokenizer"], sequence(split({"Regex": "(?=[a-z])|x*"}, "MergedWithNext"))),
     "bad_regex": (["pre_tokenizer"], sequence(split({"Regex": r"[\p{L"}))),
     "template": (["post_processor"], {"type": "Sequence", "processors": [template([X, A, X], [40, 1])]}),
+    "pair": (["post_processor"], {**template([A], [40, 1]), "pair": [X, B, X, A]}),
+    "pair_twice": (["post_processor"], {**template([A], [40, 1]), "pair": [X, A, A]}),
+    "two_processors": (["post_processor"], {"type": "Sequence", "processors": [{"type": kind + "Processing", **CLASS_AND_SEPARATOR} for kind in ("Bert", "Roberta")]}),
+    "two_templates": (["post_processor"], {"type": "Sequence", "processors": [template([X, A, X], [40, 1])] * 2}),
     "template_id": (["post_processor"], template([X, A], [41])),
     "flags": (["added_tokens"], [{"id": 40 + i, "content": c, "lstrip": i % 2 == 0, "rstrip": i % 3 == 0, "single_word": i % 4 == 1, "normalized": i % 5 == 1}
                                  for i, c in enumerate(["<l>", "<r>", "word", "e\u0301", " ", "<|im_", "<|im_end|>"])]),

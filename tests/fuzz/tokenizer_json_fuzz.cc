@@ -7,6 +7,7 @@
 
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/tokenizer_json.h"
+#include "coordinator/text/typed_tokens.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 using namespace scorecast;
 
+constexpr auto kLongestFirst = coordinator::Truncation::Strategy::kLongestFirst;
 constexpr std::string_view kText =
     "It's  a1 22 333\r\n\n\t café e\u0301 日本語🎉 <|im_end|> x<l> <r>  word--two \u180e\u3000~";
 
@@ -34,6 +36,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           if (id < 0 || id >= tokenizer->vocab_size()) {
             __builtin_trap();
           }
+        }
+        const auto pair =
+            coordinator::EncodeTyped(*tokenizer, text, kText,
+                                     {.truncation = {.max_length = 20, .strategy = kLongestFirst},
+                                      .special_tokens = special_tokens});
+        if (pair.has_value() && (pair->ids.size() > 20 || pair->types.size() != pair->ids.size())) {
+          __builtin_trap();
         }
         if (!coordinator::IsValidUtf8(tokenizer->Decode(ids))) {
           __builtin_trap();

@@ -22,7 +22,8 @@ proto::PlanLimits TestLimits(std::int32_t max_rows) {
   return {.max_rows = max_rows,
           .max_reads = max_rows + 256,
           .pass_kv_rows = 16 * (max_rows + 256),
-          .kept_kv_rows = 8192};
+          .kept_kv_rows = 8192,
+          .text_rows = 2048};
 }
 
 shard::CpuFeatures FeaturesOfTests() {
@@ -46,8 +47,7 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
       limits_(TestLimits(options.max_rows)),
       group_(proto::Communicator::World()) {
   limits_.max_logit_bytes = options.max_logit_bytes;
-  limits_.ranks = group_.size();
-  limits_.vocabulary = config_.output_size();
+  proto::SetModelLimits(config_, group_.size(), limits_);
   shard::RankEngineOptions made;
   made.arithmetic = shard::AgreeOnArithmetic(group_, options.features, options.precision);
   made.threads = options.threads;
@@ -78,9 +78,10 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
   coordinator::BlockCache no_cache(0, 0);
   coordinator::PassBuilder pass(limits_);
   std::vector<std::unique_ptr<coordinator::SequenceRun>> runs;
-  for (const PackedSequence& sequence : sequences) {
+  for (PackedSequence sequence : sequences) {
+    sequence.NarrowReads(limits_.pooled_rows);
     runs.push_back(std::make_unique<coordinator::SequenceRun>(
-        sequence, std::vector<coordinator::Generation>(), "", no_cache, limits_));
+        std::move(sequence), std::vector<coordinator::Generation>(), "", no_cache, limits_));
     if (runs.back()->AddWhole(pass) != coordinator::SequenceRun::Outcome::kAdded) {
       throw std::logic_error("the test's sequences do not fit one pass");
     }
@@ -128,6 +129,22 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence,
   return is_root() ? std::move(run.results()) : std::vector<RowLogits>();
 }
 
+std::vector<RowLogits> Engine::RunInSteps(const PackedSequence& text,
+                                          const coordinator::TextCut& cut) {
+  coordinator::BlockCache no_cache(0, 0);
+  PackedSequence sequence = text;
+  sequence.NarrowReads(limits_.pooled_rows);
+  coordinator::SequenceRun run(sequence, {}, "", no_cache, limits_, cut);
+  while (!run.is_done()) {
+    coordinator::PassBuilder pass(limits_);
+    run.AddStep(pass);
+    std::vector<RowLogits> rows = Run(std::move(pass).Take());
+    rows.resize(run.reads_in_pass());  // Ranks other than 0 have no rows.
+    run.Take(rows);
+  }
+  return is_root() ? std::move(run.results()) : std::vector<RowLogits>();
+}
+
 PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,
                              const std::vector<std::vector<proto::TokenId>>& items,
                              const std::vector<proto::TokenId>& labels, int top_k) {
@@ -169,7 +186,10 @@ bool SameBits(const RowLogits& a, const RowLogits& b) {
     }
     return true;
   };
-  return a.label_logits.size() == b.label_logits.size() && a.top.size() == b.top.size() &&
+  return a.embedding.size() == b.embedding.size() &&
+         std::memcmp(a.embedding.data(), b.embedding.data(), a.embedding.size() * sizeof(float)) ==
+             0 &&
+         a.label_logits.size() == b.label_logits.size() && a.top.size() == b.top.size() &&
          std::memcmp(a.label_logits.data(), b.label_logits.data(),
                      a.label_logits.size() * sizeof(float)) == 0 &&
          std::memcmp(&a.max, &b.max, sizeof(a.max)) == 0 &&

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/schedule/pages/block_cache.h"
+#include "coordinator/schedule/pass/text_steps.h"
 #include "proto/model/model_config.h"
 #include "proto/model/token_id.h"
 #include "proto/mpi/communicator.h"
@@ -86,6 +87,9 @@ class Engine {
   std::vector<proto::RowLogits> RunInParts(const proto::PackedSequence& sequence,
                                            coordinator::BlockCache& cache,
                                            const proto::PlanLimits& limits);
+  /// Computes a text in the steps of `cut`.
+  std::vector<proto::RowLogits> RunInSteps(const proto::PackedSequence& text,
+                                           const coordinator::TextCut& cut);
 
  private:
   proto::ModelConfig config_;

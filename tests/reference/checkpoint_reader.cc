@@ -66,6 +66,8 @@ Tensor ReadTensor(const json& entry, const std::string& name, const char* data) 
       tensor.values[i] = FromBf16(Load<std::uint16_t>(data + 2 * i));
     } else if (dtype == "F16") {
       tensor.values[i] = FromF16(Load<std::uint16_t>(data + 2 * i));
+    } else if (dtype == "I64") {
+      tensor.values[i] = static_cast<double>(Load<std::int64_t>(data + 8 * i));
     } else {
       throw std::runtime_error("tensor " + name + " has dtype " + dtype);
     }

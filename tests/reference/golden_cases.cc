@@ -129,6 +129,45 @@ std::vector<ClassifierCase> LoadClassifierGolden(const std::filesystem::path& mo
   return cases;
 }
 
+std::vector<EmbeddingCase> LoadEmbeddingGolden(const std::filesystem::path& model_dir) {
+  const json golden = ReadGolden(model_dir);
+  std::vector<EmbeddingCase> cases;
+  for (const json& from : golden.at("embedding")) {
+    EmbeddingCase& to = cases.emplace_back();
+    Get(from, "ids", to.ids);
+    GetIfThere(from, "token_type_ids", to.types);
+    const json& pooled = from.at("pooled");
+    Get(pooled, "cls", to.cls);
+    Get(pooled, "max", to.max);
+    Get(pooled, "mean", to.mean);
+    Get(pooled, "last", to.last);
+    Get(from, "embedding", to.embedding);
+  }
+  return cases;
+}
+
+std::vector<TextClassifierCase> LoadTextClassifierGolden(const std::filesystem::path& model_dir) {
+  const json golden = ReadGolden(model_dir);
+  std::vector<TextClassifierCase> cases;
+  for (const json& from : golden.at("classifier")) {
+    TextClassifierCase& to = cases.emplace_back();
+    Get(from, "ids", to.ids);
+    GetIfThere(from, "token_type_ids", to.types);
+    Get(from, "class_logits", to.class_logits);
+  }
+  return cases;
+}
+
+HiddenCase LoadHiddenGolden(const std::filesystem::path& model_dir) {
+  const json golden = ReadGolden(model_dir);
+  const json& from = golden.at("hidden");
+  HiddenCase result;
+  Get(from, "ids", result.ids);
+  GetIfThere(from, "token_type_ids", result.types);
+  Get(from, "last_hidden", result.last_hidden);
+  return result;
+}
+
 TextGolden LoadTextGolden(const std::filesystem::path& model_dir) {
   const json golden = ReadGolden(model_dir);
   TextGolden result;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -68,6 +69,39 @@ struct ClassifierCase {
 
 /// The golden.json of a classifier, whose name in `tests/golden/families` ends with "-classifier".
 std::vector<ClassifierCase> LoadClassifierGolden(const std::filesystem::path& model_dir);
+
+/// One entry of `embedding[]` of an embedder's golden.json. The vectors of `pooled` are
+/// [hidden_size].
+struct EmbeddingCase {
+  std::vector<TokenId> ids;
+  std::vector<std::uint8_t> types;  ///< [ids], or empty if all are 0.
+  std::vector<double> cls;
+  std::vector<double> max;
+  std::vector<double> mean;
+  std::vector<double> last;
+  std::vector<double> embedding;  ///< What the directory's modules give.
+};
+
+/// The golden.json of an embedder, a directory in `tests/golden/encoders`.
+std::vector<EmbeddingCase> LoadEmbeddingGolden(const std::filesystem::path& model_dir);
+
+/// One entry of `classifier[]` of the golden.json of a classifier of whole texts and pairs.
+struct TextClassifierCase {
+  std::vector<TokenId> ids;
+  std::vector<std::uint8_t> types;   ///< `token_type_ids`; empty: all 0.
+  std::vector<double> class_logits;  ///< [classes]
+};
+
+std::vector<TextClassifierCase> LoadTextClassifierGolden(const std::filesystem::path& model_dir);
+
+/// `hidden` of an encoder's golden.json.
+struct HiddenCase {
+  std::vector<TokenId> ids;
+  std::vector<std::uint8_t> types;               ///< [ids], or empty if all are 0.
+  std::vector<std::vector<double>> last_hidden;  ///< [ids][hidden_size]
+};
+
+HiddenCase LoadHiddenGolden(const std::filesystem::path& model_dir);
 
 /// A text request with its ids: an entry of `multi_item[]` or `one_by_one[]` of the golden.json of
 /// `shared/models/NAME`. The delimiter is hidden.

@@ -29,6 +29,20 @@ struct GoldenDirectories {
 /// --seed N` makes one. Throws std::runtime_error if one of the three cannot be read.
 GoldenDirectories FindGoldenDirectories(const std::filesystem::path& golden_dir);
 
+/// The encoders in tests/golden/encoders, and those in the directory that the environment variable
+/// SCORECAST_MORE_ENCODERS names: see tests/golden/make/take_encoders.py. Throws std::runtime_error
+/// if one of the two cannot be read.
+struct EncoderDirectories {
+  std::vector<GoldenDirectory> embedders;
+  std::vector<GoldenDirectory> classifiers;
+};
+
+EncoderDirectories FindEncoderDirectories(const std::filesystem::path& golden_dir);
+
+/// The promised largest error of an encoder's figure in float32. The values of ModernBERT are
+/// larger than those of the others.
+double ToleranceOf(const GoldenDirectory& encoder);
+
 /// The language models among the directories of tests/golden/families. Tests of the engine, of the
 /// memory estimate and of the executable run for each of them.
 inline constexpr auto kGoldenFamilies = std::to_array<std::string_view>(

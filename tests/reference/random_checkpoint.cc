@@ -179,7 +179,7 @@ json ToJson(const RandomCheckpoint& checkpoint) {
                  {"intermediate_size", c.intermediate_size},
                  {"vocab_size", c.vocab_size},
                  {"max_position_embeddings", c.max_position_embeddings},
-                 {"rms_norm_eps", c.rms_norm_eps},
+                 {"rms_norm_eps", c.norm_eps},
                  {"rope_theta", c.rope_tables[0].theta},
                  {"rope_scaling", nullptr},
                  {"tie_word_embeddings", c.tie_word_embeddings}};
@@ -288,7 +288,7 @@ ModelConfig TinyConfig(const std::string& model_type) {
   config.intermediate_size = 80;
   config.vocab_size = 200;
   config.max_position_embeddings = 512;
-  config.rms_norm_eps = 1e-5;
+  config.norm_eps = 1e-5;
   config.attention_bias = model_type == "qwen2";
   if (model_type == "mistral") {
     for (proto::LayerConfig& layer : config.layers) {

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/reference/reference_encoder_config.h"
+
 namespace scorecast::reference {
 namespace {
 
@@ -147,6 +149,9 @@ ModelConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
     throw std::runtime_error("cannot read " + (model_dir / "config.json").string());
   }
   const json config = json::parse(file);
+  if (IsEncoder(config)) {
+    return ReadEncoderConfig(config);
+  }
 
   ModelConfig model;
   model.architecture = config.at("architectures").at(0).get<std::string>();
@@ -159,7 +164,7 @@ ModelConfig ReadReferenceConfig(const std::filesystem::path& model_dir) {
   model.intermediate_size = config.at("intermediate_size").get<std::int64_t>();
   model.vocab_size = config.at("vocab_size").get<std::int64_t>();
   model.max_position_embeddings = config.at("max_position_embeddings").get<std::int64_t>();
-  model.rms_norm_eps = config.at("rms_norm_eps").get<double>();
+  model.norm_eps = config.at("rms_norm_eps").get<double>();
   model.rope_tables = ReadRopeTables(config);
   model.tie_word_embeddings = config.at("tie_word_embeddings").get<bool>();
   model.dtype =

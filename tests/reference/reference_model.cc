@@ -12,23 +12,10 @@
 
 #include "tests/reference/dense_mask.h"
 #include "tests/reference/reference_config.h"
+#include "tests/reference/take_tensor.h"
 
 namespace scorecast::reference {
 namespace {
-
-using Tensors = std::map<std::string, Tensor>;
-
-// Tensors are removed from the map, so that unused ones are noticed.
-std::vector<double> Take(Tensors& tensors, const std::string& name,
-                         const std::vector<std::int64_t>& shape) {
-  const auto found = tensors.find(name);
-  if (found == tensors.end() || found->second.shape != shape) {
-    throw std::runtime_error("tensor " + name + " is missing or misshapen");
-  }
-  std::vector<double> values = std::move(found->second.values);
-  tensors.erase(found);
-  return values;
-}
 
 void AddTo(std::vector<std::vector<double>>& sum, const std::vector<std::vector<double>>& terms) {
   for (std::size_t row = 0; row < sum.size(); ++row) {
@@ -55,6 +42,24 @@ ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, proto::Mo
     ropes_.emplace_back(rope, c.head_dim);
   }
   Tensors tensors = ReadCheckpoint(model_dir);
+  if (c.embedding_norm) {
+    TakeEncoder(tensors);
+  } else {
+    TakeDecoder(tensors);
+  }
+  if (c.read_head) {
+    TakeSteps(tensors);
+  } else {
+    head_ = TakeHead(tensors);
+  }
+  if (!tensors.empty()) {
+    throw std::runtime_error("tensor " + tensors.begin()->first + " would not be used");
+  }
+  RoundWeights();
+}
+
+void ReferenceModel::TakeDecoder(Tensors& tensors) {
+  const proto::ModelConfig& c = config_;
   embed_tokens_ = {Take(tensors, "model.embed_tokens.weight", {c.vocab_size, c.hidden_size}),
                    {},
                    c.vocab_size,
@@ -62,12 +67,7 @@ ReferenceModel::ReferenceModel(const std::filesystem::path& model_dir, proto::Mo
   for (std::int64_t index = 0; index < c.num_hidden_layers(); ++index) {
     layers_.push_back(TakeLayer(tensors, index));
   }
-  norm_ = NormWeights(Take(tensors, "model.norm.weight", {c.hidden_size}));
-  head_ = TakeHead(tensors);
-  if (!tensors.empty()) {
-    throw std::runtime_error("tensor " + tensors.begin()->first + " would not be used");
-  }
-  RoundWeights();
+  norm_ = TakeNorm(tensors, "model.norm");
 }
 
 ReferenceModel::Linear ReferenceModel::TakeHead(Tensors& tensors) const {
@@ -95,13 +95,16 @@ std::vector<double> ReferenceModel::NormWeights(std::vector<double> weight) cons
 }
 
 void ReferenceModel::RoundWeights() {
-  const auto fold = [](std::vector<double>& norm, std::vector<Linear*> followers) {
+  const auto fold = [](Norm& norm, std::vector<Linear*> followers) {
+    if (norm.weight.empty() || !norm.bias.empty()) {
+      return;
+    }
     for (Linear* linear : followers) {
       for (std::size_t i = 0; i < linear->weight.size(); ++i) {
-        linear->weight[i] *= norm[i % norm.size()];
+        linear->weight[i] *= norm.weight[i % norm.weight.size()];
       }
     }
-    std::fill(norm.begin(), norm.end(), 1.0);
+    std::fill(norm.weight.begin(), norm.weight.end(), 1.0);
   };
   const auto round = [](Precision precision, Linear& linear) {
     const auto in = static_cast<std::size_t>(linear.in);
@@ -119,7 +122,7 @@ void ReferenceModel::RoundWeights() {
       round(rounding_.products, *linear);
     }
   }
-  if (rounding_.products != Precision::kExact && !config_.is_classifier()) {
+  if (rounding_.products != Precision::kExact && !config_.is_classifier() && !config_.read_head) {
     round(Precision::kBfloat16, head_);
   }
 }
@@ -135,52 +138,79 @@ void ReferenceModel::RoundToBfloat16(Rows& rows) const {
 ReferenceModel::Layer ReferenceModel::TakeLayer(Tensors& tensors, std::int64_t index) const {
   const proto::ModelConfig& c = config_;
   const std::string prefix = "model.layers." + std::to_string(index) + ".";
-  const auto norm = [&](const std::string& name, std::int64_t size) {
-    return NormWeights(Take(tensors, prefix + name + ".weight", {size}));
-  };
+  const auto norm = [&](const std::string& name) { return TakeNorm(tensors, prefix + name); };
   const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
-    Linear result;
-    result.weight = Take(tensors, prefix + name + ".weight", {out, in});
-    if (bias) {
-      result.bias = Take(tensors, prefix + name + ".bias", {out});
-    }
-    result.out = out;
-    result.in = in;
-    return result;
+    return TakeLinear(tensors, prefix + name, out, in, bias);
   };
 
   const std::int64_t q_size = c.num_attention_heads * c.head_dim;
   const std::int64_t kv_size = c.num_key_value_heads * c.head_dim;
   Layer layer;
-  layer.input_layernorm = norm("input_layernorm", c.hidden_size);
+  layer.input_layernorm = norm("input_layernorm");
   layer.q_proj = linear("self_attn.q_proj", q_size, c.hidden_size, c.attention_bias);
   layer.k_proj = linear("self_attn.k_proj", kv_size, c.hidden_size, c.attention_bias);
   layer.v_proj = linear("self_attn.v_proj", kv_size, c.hidden_size, c.attention_bias);
   const proto::LayerConfig& options = c.layers[static_cast<std::size_t>(index)];
   layer.options = options;
   if (options.qk_norm) {
-    layer.q_norm = norm("self_attn.q_norm", c.head_dim);
-    layer.k_norm = norm("self_attn.k_norm", c.head_dim);
+    layer.q_norm = norm("self_attn.q_norm").weight;
+    layer.k_norm = norm("self_attn.k_norm").weight;
   }
   layer.o_proj = linear("self_attn.o_proj", c.hidden_size, q_size, c.attention_output_bias);
   if (options.post_attention_norm) {
-    layer.post_attention_norm = norm("post_attention_layernorm", c.hidden_size);
-    layer.pre_feedforward_norm = norm("pre_feedforward_layernorm", c.hidden_size);
+    layer.post_attention_norm = norm("post_attention_layernorm");
+    layer.pre_feedforward_norm = norm("pre_feedforward_layernorm");
   } else {
-    layer.pre_feedforward_norm = norm("post_attention_layernorm", c.hidden_size);
+    layer.pre_feedforward_norm = norm("post_attention_layernorm");
   }
   layer.gate_proj = linear("mlp.gate_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
   layer.up_proj = linear("mlp.up_proj", c.intermediate_size, c.hidden_size, c.mlp_bias);
   layer.down_proj = linear("mlp.down_proj", c.hidden_size, c.intermediate_size, c.mlp_bias);
   if (options.post_feedforward_norm) {
-    layer.post_feedforward_norm = norm("post_feedforward_layernorm", c.hidden_size);
+    layer.post_feedforward_norm = norm("post_feedforward_layernorm");
   }
   return layer;
 }
 
-std::vector<std::vector<double>> ReferenceModel::Logits(
-    std::span<const proto::TokenId> tokens, std::span<const proto::Segment> segments,
-    std::span<const std::int32_t> rows, const proto::BlockWeighting& weighting) const {
+ReferenceModel::Rows ReferenceModel::Embedded(std::span<const proto::TokenId> tokens,
+                                              std::span<const proto::Segment> segments,
+                                              std::span<const std::uint8_t> types) const {
+  const auto h = static_cast<std::size_t>(config_.hidden_size);
+  Rows x;
+  std::size_t row = 0;
+  for (const proto::Segment& segment : segments) {
+    std::int32_t counted = 0;  // Rows of the segment so far, without padding.
+    for (std::int32_t i = 0; i < segment.length; ++i, ++row) {
+      const proto::TokenId token = tokens[row];
+      const auto begin = embed_tokens_.weight.begin() + token * embed_tokens_.in;
+      std::vector<double>& hidden = x.emplace_back(begin, begin + embed_tokens_.in);
+      for (double& element : hidden) {
+        element *= config_.embedding_scale;
+      }
+      const auto add = [&](const std::vector<double>& table, std::size_t index) {
+        for (std::size_t column = 0; column < h; ++column) {
+          hidden[column] += table.at(index * h + column);
+        }
+      };
+      if (!token_types_.empty()) {
+        add(token_types_, types.empty() ? 0 : types[row]);
+      }
+      if (!positions_.empty() && config_.learned_positions->padding) {
+        const proto::TokenId padding = *config_.learned_positions->padding;
+        add(positions_, static_cast<std::size_t>(token == padding ? padding : padding + ++counted));
+      } else if (!positions_.empty()) {
+        add(positions_, static_cast<std::size_t>(segment.first_position + i));
+      }
+    }
+  }
+  return Normed(x, embedding_norm_);
+}
+
+ReferenceModel::Rows ReferenceModel::FinalRows(std::span<const proto::TokenId> tokens,
+                                               std::span<const proto::Segment> segments,
+                                               std::span<const std::int32_t> rows,
+                                               const proto::BlockWeighting& weighting,
+                                               std::span<const std::uint8_t> types) const {
   const std::vector<std::int32_t> positions = RowPositions(segments);
   Mask mask = {{}, {}, weighting};
   for (const proto::Segment& segment : segments) {
@@ -189,33 +219,32 @@ std::vector<std::vector<double>> ReferenceModel::Logits(
   if (positions.size() != tokens.size()) {
     throw std::runtime_error("segments do not add up to the tokens");
   }
-
-  Rows x;  // [rows][hidden_size]
-  for (const proto::TokenId token : tokens) {
-    const auto begin = embed_tokens_.weight.begin() + token * embed_tokens_.in;
-    x.emplace_back(begin, begin + embed_tokens_.in);
-    for (double& element : x.back()) {
-      element *= config_.embedding_scale;
-    }
-  }
+  Rows x = Embedded(tokens, segments, types);
   for (const Layer& layer : layers_) {
-    mask.sees = DenseMask(segments, layer.options.sliding_window);
+    mask.sees = DenseMask(segments, layer.options.sliding_window, config_.bidirectional);
     for (const bool is_mlp : {false, true}) {
-      Rows added = is_mlp ? Mlp(layer, RmsNormed(x, layer.pre_feedforward_norm))
-                          : Attention(layer, RmsNormed(x, layer.input_layernorm), positions, mask);
+      Rows added = is_mlp ? Mlp(layer, Normed(x, layer.pre_feedforward_norm))
+                          : Attention(layer, Normed(x, layer.input_layernorm), positions, mask);
       if (rounding_.summands) {
         RoundToBfloat16(added);
       }
-      const std::vector<double>& norm =
-          is_mlp ? layer.post_feedforward_norm : layer.post_attention_norm;
-      AddTo(x, norm.empty() ? added : RmsNormed(added, norm));
+      AddTo(x, Normed(added, is_mlp ? layer.post_feedforward_norm : layer.post_attention_norm));
+      x = Normed(x, is_mlp ? layer.feedforward_residual_norm : layer.attention_residual_norm);
     }
   }
   Rows read;
   for (const std::int32_t row : rows) {
     read.push_back(x.at(static_cast<std::size_t>(row)));
   }
-  read = RmsNormed(read, norm_);
+  return Normed(read, norm_);
+}
+
+ReferenceModel::Rows ReferenceModel::Logits(std::span<const proto::TokenId> tokens,
+                                            std::span<const proto::Segment> segments,
+                                            std::span<const std::int32_t> rows,
+                                            const proto::BlockWeighting& weighting,
+                                            std::span<const std::uint8_t> types) const {
+  Rows read = FinalRows(tokens, segments, rows, weighting, types);
   if (!config_.is_classifier()) {
     RoundToBfloat16(read);
   }
@@ -296,7 +325,9 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
         if (!norm.empty()) {
           RmsNorm(head, norm);
         }
-        ropes_[layer.options.rope_table].Rotate(head, positions[row]);
+        if (!ropes_.empty()) {
+          ropes_[layer.options.rope_table].Rotate(head, positions[row]);
+        }
       }
     }
   };
@@ -345,16 +376,26 @@ double ReferenceModel::Activated(double x) const {
   switch (config_.hidden_activation) {
     case proto::Activation::kSilu:
       return x / (1 + std::exp(-x));
+    case proto::Activation::kGelu:
+      return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
     case proto::Activation::kGeluTanh:
       return 0.5 * x *
              (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case proto::Activation::kRelu:
+      return std::max(x, 0.0);
   }
   throw std::logic_error("an unknown activation");
 }
 
 ReferenceModel::Rows ReferenceModel::Mlp(const Layer& layer, const Rows& x) const {
+  Rows up = Apply(layer.up_proj, x);
+  if (!config_.gated_feedforward) {
+    for (std::vector<double>& row : up) {
+      std::transform(row.begin(), row.end(), row.begin(), [&](double v) { return Activated(v); });
+    }
+    return Apply(layer.down_proj, up);
+  }
   Rows gate = Apply(layer.gate_proj, x);
-  const Rows up = Apply(layer.up_proj, x);
   for (std::size_t row = 0; row < gate.size(); ++row) {
     for (std::size_t i = 0; i < gate[row].size(); ++i) {
       gate[row][i] = Activated(gate[row][i]) * up[row][i];
@@ -368,15 +409,38 @@ void ReferenceModel::RmsNorm(std::span<double> x, const std::vector<double>& wei
   for (const double value : x) {
     squares += value * value;
   }
-  const double rms = std::sqrt(squares / static_cast<double>(x.size()) + config_.rms_norm_eps);
+  const double rms = std::sqrt(squares / static_cast<double>(x.size()) + config_.norm_eps);
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = x[i] / rms * weight[i];
   }
 }
 
-ReferenceModel::Rows ReferenceModel::RmsNormed(Rows x, const std::vector<double>& weight) const {
+void ReferenceModel::LayerNorm(std::span<double> x, const Norm& norm, double eps) {
+  const auto n = static_cast<double>(x.size());
+  double mean = 0;
+  for (const double value : x) {
+    mean += value / n;
+  }
+  double variance = 0;
+  for (const double value : x) {
+    variance += (value - mean) * (value - mean) / n;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = (x[i] - mean) / std::sqrt(variance + eps) * norm.weight[i] +
+           (norm.bias.empty() ? 0.0 : norm.bias[i]);
+  }
+}
+
+ReferenceModel::Rows ReferenceModel::Normed(Rows x, const Norm& norm) const {
   for (std::vector<double>& row : x) {
-    RmsNorm(row, weight);
+    if (norm.weight.empty()) {
+      continue;
+    }
+    if (config_.norm == proto::NormKind::kLayer) {
+      LayerNorm(row, norm, config_.norm_eps);
+    } else {
+      RmsNorm(row, norm.weight);
+    }
   }
   return x;
 }

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "proto/model/model_config.h"
@@ -14,7 +16,7 @@
 
 namespace scorecast::reference {
 
-/// The oracle: a decoder-only transformer in plain loops over doubles, with a dense mask. It is
+/// The oracle: a transformer in plain loops over doubles, with a dense mask. It is
 /// slow, meant to be read from top to bottom, and shares no code with what it judges.
 ///
 /// With a rounding, it is a plain implementation of that precision, from which tests learn how
@@ -33,16 +35,24 @@ class ReferenceModel {
 
   const proto::ModelConfig& config() const { return config_; }
 
-  /// Logits of the given rows of one packed sequence: [rows][vocab_size] or, of a classifier,
-  /// [rows][num_labels].
-  std::vector<std::vector<double>> Logits(std::span<const proto::TokenId> tokens,
-                                          std::span<const proto::Segment> segments,
-                                          std::span<const std::int32_t> rows,
-                                          const proto::BlockWeighting& weighting = {}) const;
-
- private:
   using Rows = std::vector<std::vector<double>>;
 
+  /// Logits of the given rows of one packed sequence: [rows][vocab_size] or, of a classifier,
+  /// [rows][num_labels]. `types` are the tokens' types, all 0 if it is empty.
+  Rows Logits(std::span<const proto::TokenId> tokens, std::span<const proto::Segment> segments,
+              std::span<const std::int32_t> rows, const proto::BlockWeighting& weighting = {},
+              std::span<const std::uint8_t> types = {}) const;
+
+  /// The same rows behind the final norm, before any head: [rows][hidden_size].
+  Rows FinalRows(std::span<const proto::TokenId> tokens, std::span<const proto::Segment> segments,
+                 std::span<const std::int32_t> rows, const proto::BlockWeighting& weighting = {},
+                 std::span<const std::uint8_t> types = {}) const;
+
+  /// What the ModelConfig::read_head makes of a text: [output_size].
+  std::vector<double> TextResult(std::span<const proto::TokenId> tokens,
+                                 std::span<const std::uint8_t> types = {}) const;
+
+ private:
   /// y = W x + b; `bias` is empty if there is none.
   struct Linear {
     std::vector<double> weight;  // [out][in]
@@ -51,31 +61,52 @@ class ReferenceModel {
     std::int64_t in = 0;
   };
 
+  /// `weight` is empty if there is no such norm, and `bias` if it has none.
+  struct Norm {
+    std::vector<double> weight;
+    std::vector<double> bias;
+  };
+
   struct Layer {
-    std::vector<double> input_layernorm;        // [hidden_size]
-    Linear q_proj;                              // [heads * head_dim][hidden_size]
-    Linear k_proj;                              // [kv_heads * head_dim][hidden_size]
-    Linear v_proj;                              // [kv_heads * head_dim][hidden_size]
-    std::vector<double> q_norm;                 // [head_dim], or empty
-    std::vector<double> k_norm;                 // [head_dim], or empty
-    Linear o_proj;                              // [hidden_size][heads * head_dim]
-    std::vector<double> post_attention_norm;    // [hidden_size], or empty
-    std::vector<double> pre_feedforward_norm;   // [hidden_size]
-    Linear gate_proj;                           // [intermediate_size][hidden_size]
-    Linear up_proj;                             // [intermediate_size][hidden_size]
-    Linear down_proj;                           // [hidden_size][intermediate_size]
-    std::vector<double> post_feedforward_norm;  // [hidden_size], or empty
+    Norm input_layernorm;            // [hidden_size]
+    Linear q_proj;                   // [heads * head_dim][hidden_size]
+    Linear k_proj;                   // [kv_heads * head_dim][hidden_size]
+    Linear v_proj;                   // [kv_heads * head_dim][hidden_size]
+    std::vector<double> q_norm;      // [head_dim], or empty
+    std::vector<double> k_norm;      // [head_dim], or empty
+    Linear o_proj;                   // [hidden_size][heads * head_dim]
+    Norm post_attention_norm;        // [hidden_size]
+    Norm attention_residual_norm;    // [hidden_size]
+    Norm pre_feedforward_norm;       // [hidden_size]
+    Linear gate_proj;                // [intermediate_size][hidden_size], or empty
+    Linear up_proj;                  // [intermediate_size][hidden_size]
+    Linear down_proj;                // [hidden_size][intermediate_size]
+    Norm post_feedforward_norm;      // [hidden_size]
+    Norm feedforward_residual_norm;  // [hidden_size]
     proto::LayerConfig options;
   };
 
+  using Tensors = std::map<std::string, Tensor>;
+
   /// The multipliers of a norm: its tensor `weight`, plus one if the family adds that.
   std::vector<double> NormWeights(std::vector<double> weight) const;
+  /// Takes the embeddings and the norms outside of the layers, of a decoder or of an encoder.
+  void TakeDecoder(Tensors& tensors);
+  void TakeEncoder(Tensors& tensors);
   void RoundWeights();
   /// Rounds to bfloat16, unless this model is exact.
   void RoundToBfloat16(Rows& rows) const;
-  Layer TakeLayer(std::map<std::string, Tensor>& tensors, std::int64_t index) const;
+  Layer TakeLayer(Tensors& tensors, std::int64_t index) const;
+  /// The layer at `prefix`, with BERT's or DistilBERT's names, or with ModernBERT's.
+  Layer TakeBertLayer(Tensors& tensors, const std::string& prefix) const;
+  Layer TakeModernBertLayer(Tensors& tensors, const std::string& prefix) const;
+  Norm TakeNorm(Tensors& tensors, const std::string& name) const;
+  Linear TakeLinear(Tensors& tensors, const std::string& name, std::int64_t out, std::int64_t in,
+                    bool bias) const;
   /// The lm-head, or the head of a classifier.
-  Linear TakeHead(std::map<std::string, Tensor>& tensors) const;
+  Linear TakeHead(Tensors& tensors) const;
+  /// The steps of the ReadHead.
+  void TakeSteps(Tensors& tensors);
   /// Which rows see which, and the kind of each row.
   struct Mask {
     std::vector<std::vector<bool>> sees;    // [rows][rows]
@@ -91,13 +122,18 @@ class ReferenceModel {
   /// that it does not see: the softmax or, if blocks are weighed separately, the weights of APE.
   std::vector<double> AttentionWeights(const std::vector<double>& score, std::size_t row,
                                        const Mask& mask) const;
+  /// The rows before the first layer.
+  Rows Embedded(std::span<const proto::TokenId> tokens, std::span<const proto::Segment> segments,
+                std::span<const std::uint8_t> types) const;
   Rows Attention(const Layer& layer, const Rows& x, std::span<const std::int32_t> positions,
                  const Mask& mask) const;
   double Activated(double x) const;
   Rows Mlp(const Layer& layer, const Rows& x) const;
   /// Computes x / rms(x) * weight in place, [n].
   void RmsNorm(std::span<double> x, const std::vector<double>& weight) const;
-  Rows RmsNormed(Rows x, const std::vector<double>& weight) const;
+  static void LayerNorm(std::span<double> x, const Norm& norm, double eps);
+  /// x itself if there is no such norm.
+  Rows Normed(Rows x, const Norm& norm) const;
   static std::vector<double> Apply(const Linear& linear, const std::vector<double>& x);
   /// Rounds x to the precision of the layers' products.
   Rows Apply(const Linear& linear, Rows x) const;
@@ -107,8 +143,12 @@ class ReferenceModel {
   std::vector<Rope> ropes_;
   Linear embed_tokens_;  // [vocab_size][hidden_size]
   std::vector<Layer> layers_;
-  std::vector<double> norm_;  // [hidden_size]
-  Linear head_;               // [vocab_size or num_labels][hidden_size]
+  Norm norm_;                        // [hidden_size]
+  Linear head_;                      // [vocab_size or num_labels][hidden_size], or empty
+  std::vector<double> positions_;    // [LearnedPositions::rows][hidden_size], or empty
+  std::vector<double> token_types_;  // [type_vocab_size][hidden_size], or empty
+  Norm embedding_norm_;              // [hidden_size]
+  std::map<std::string, std::vector<double>> step_tensors_;  // Of the ReadHead.
 };
 
 }  // namespace scorecast::reference

@@ -15,9 +15,11 @@ namespace {
 class Chunked : public MessageEndpoint {
  public:
   Chunked()
-      : MessageEndpoint(
-            "chunked", {"/v1/chunked"}, {&FormOf(*v1::ChunkedResponse::descriptor())},
-            RequestFormOf<v1::ChunkedRequest>({PrepareChunked, ChunkedResponseBytesBound})) {}
+      : MessageEndpoint("chunked", {"/v1/chunked"}, {&FormOf(*v1::ChunkedResponse::descriptor())},
+                        RequestFormOf<v1::ChunkedRequest>(
+                            {PrepareChunked,
+                             ChunkedResponseBytesBound,
+                             {ModelKind::kLanguageModel, ModelKind::kClassifier}})) {}
 
   std::unique_ptr<EndpointResponse> Delta(std::size_t output,
                                           const CompletionDelta& delta) const override {

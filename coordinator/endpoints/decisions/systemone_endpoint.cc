@@ -21,7 +21,10 @@ class SystemOne : public MessageEndpoint {
       : MessageEndpoint(
             "systemone", {"/v1/systemone", "/systemone", "/api/v1/systemone"},
             {&FormOf(*v1::SystemOneResponse::descriptor(), *v1::SystemOneBody::descriptor())},
-            RequestFormOf<v1::SystemOneRequest>({PrepareSystemOne, SystemOneResponseBytesBound})) {}
+            RequestFormOf<v1::SystemOneRequest>(
+                {PrepareSystemOne,
+                 SystemOneResponseBytesBound,
+                 {ModelKind::kLanguageModel, ModelKind::kClassifier}})) {}
 
   ParsedRequest FromJson(BodyJson body) const override {
     // The order of keys is meaning, so none of them may be dropped silently.

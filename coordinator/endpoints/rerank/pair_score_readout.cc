@@ -1,9 +1,8 @@
 #include "coordinator/endpoints/rerank/pair_score_readout.h"
 
-#include <chrono>
 #include <utility>
 
-#include "coordinator/endpoints/rerank/response_id.h"
+#include "coordinator/endpoints/response_id.h"
 #include "proto/http_responses.pb.h"
 
 namespace scorecast::coordinator {
@@ -15,10 +14,7 @@ proto::Expected<std::unique_ptr<EndpointResponse>> PairScoreReadout::Respond(con
   }
   auto response = std::make_unique<v1::PairScoreResponse>();
   response->set_id(ResponseId("score-", identity));
-  response->set_created(identity ? identity->created
-                                 : std::chrono::duration_cast<std::chrono::seconds>(
-                                       std::chrono::system_clock::now().time_since_epoch())
-                                       .count());
+  response->set_created(CreatedTime(identity));
   response->mutable_data()->Reserve(static_cast<int>(scores->size()));
   for (const double score : *scores) {
     v1::PairScore& pair = *response->add_data();

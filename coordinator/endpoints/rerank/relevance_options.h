@@ -8,6 +8,13 @@
 
 namespace scorecast::coordinator {
 
+/// What a score is.
+enum class ScoreScale {
+  kModel,    ///< What the model's own formula gives.
+  kRaw,      ///< A logit, or a difference of two.
+  kSigmoid,  ///< The sigmoid of it, whatever the formula is.
+};
+
 /// How documents are scored against a query: the fields that are described as v1::RelevanceOptions.
 struct RelevanceOptions {
   std::optional<std::string> instruction;
@@ -15,7 +22,9 @@ struct RelevanceOptions {
   std::int64_t truncate_prompt_tokens = 0;
   bool truncate = false;
   std::string truncation_direction;
-  bool raw_scores = false;
+  std::optional<std::string> truncation_strategy;
+  std::int64_t max_tokens_per_query = 0;
+  ScoreScale scale = ScoreScale::kModel;
 };
 
 /// Those of a request that is like v1::RelevanceOptions.
@@ -29,7 +38,11 @@ RelevanceOptions RelevanceOf(const Message& request) {
   options.truncate_prompt_tokens = request.truncate_prompt_tokens();
   options.truncate = request.truncate();
   options.truncation_direction = request.truncation_direction();
-  options.raw_scores = request.raw_scores();
+  if (request.has_truncation_strategy()) {
+    options.truncation_strategy = request.truncation_strategy();
+  }
+  options.max_tokens_per_query = request.max_tokens_per_query();
+  options.scale = request.raw_scores() ? ScoreScale::kRaw : ScoreScale::kModel;
   return options;
 }
 

@@ -5,8 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "coordinator/endpoints/rerank/cosine_relevance.h"
+#include "coordinator/endpoints/rerank/whole_relevance.h"
+#include "coordinator/endpoints/truncation.h"
 #include "coordinator/prompts/item_prompts.h"
 #include "coordinator/prompts/prompt_packer.h"
+#include "coordinator/prompts/token_cut.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/rerank/rerank_prompts.h"
@@ -22,19 +26,29 @@ using proto::Expected;
 using proto::Unexpected;
 using Cut = ItemLimits::Cut;
 
-std::optional<Cut> CutOf(std::string direction) {
-  std::ranges::transform(direction, direction.begin(),
-                         [](char c) { return 'A' <= c && c <= 'Z' ? c - 'A' + 'a' : c; });
-  if (direction == "right") {
-    return Cut::kEnd;
+/// In the prompt of a template, only the document is cut.
+std::optional<Error> StrategyFault(const RelevanceOptions& options, const RequestContext& context) {
+  if (!options.truncation_strategy) {
+    return std::nullopt;
   }
-  return direction == "left" ? std::optional(Cut::kStart) : std::nullopt;
+  const Expected<Truncation::Strategy> strategy = StrategyOf(*options.truncation_strategy);
+  if (!strategy) {
+    return strategy.error();
+  }
+  if (context.options.reranker->is_pair() || context.config.read_head ||
+      *strategy == Truncation::Strategy::kOnlySecond) {
+    return std::nullopt;
+  }
+  return BadRequest("not_supported",
+                    "The server has a rerank template, which cuts documents only: "
+                    "truncation_strategy must be only_second.",
+                    "truncation_strategy");
 }
 
 /// The first fault that can be found without tokenizing.
 std::optional<Error> FieldFault(const RelevanceInputs& inputs, const RequestContext& context) {
   const RelevanceOptions& options = inputs.options;
-  if (context.options.reranker == nullptr) {
+  if (context.options.reranker == nullptr && !context.config.is_embedder()) {
     return BadRequest("no_reranker", context.options.no_reranker_reason, "");
   }
   if (options.max_tokens_per_doc < 0) {
@@ -43,20 +57,17 @@ std::optional<Error> FieldFault(const RelevanceInputs& inputs, const RequestCont
                           std::to_string(options.max_tokens_per_doc) + ".",
                       "max_tokens_per_doc");
   }
-  const std::int64_t prompt_tokens = options.truncate_prompt_tokens;
-  if (prompt_tokens < -1 || prompt_tokens == 0) {
-    return BadRequest("truncate_prompt_tokens_out_of_range",
-                      "truncate_prompt_tokens must be -1 or at least 1, not " +
-                          std::to_string(prompt_tokens) + ".",
-                      "truncate_prompt_tokens");
+  if (options.max_tokens_per_query < -1) {
+    return BadRequest("max_tokens_per_query_out_of_range",
+                      "max_tokens_per_query must be at least -1, not " +
+                          std::to_string(options.max_tokens_per_query) + ".",
+                      "max_tokens_per_query");
   }
-  if (!CutOf(options.truncation_direction)) {
-    return BadRequest("unknown_truncation_direction",
-                      "truncation_direction must be left or right, not " +
-                          Quoted(options.truncation_direction) + ".",
-                      "truncation_direction");
+  if (auto fault = TruncatePromptTokensFault(options.truncate_prompt_tokens)) {
+    return fault;
   }
-  return std::nullopt;
+  const Expected<Cut> cut = CutOf(options.truncation_direction);
+  return cut ? StrategyFault(options, context) : std::optional(cut.error());
 }
 
 std::optional<Error> Utf8Fault(const RelevanceInputs& inputs) {
@@ -99,8 +110,15 @@ class RelevancePreparation {
     if (query.documents.empty()) {
       return std::nullopt;
     }
+    const std::int64_t most = inputs_.options.max_tokens_per_query;
+    const Expected<std::string, EncodeFault> kept =
+        FirstText(reranker_.prompt().tokenizer(), query.query,
+                  most > 0 ? most : EncodeLimits::kUnlimited, context_.interruption);
+    if (!kept) {
+      return EncodeError(kept.error(), QueryTooLong(query.query_field), query.query_field);
+    }
     const Expected<ItemPrompts, EncodeFault> prompts =
-        RerankPrompts(reranker_, query.query, inputs_.options.instruction,
+        RerankPrompts(reranker_, *kept, inputs_.options.instruction,
                       {.max_tokens = CountedTokens(limits_.max_prompt_tokens),
                        .interruption = context_.interruption});
     if (!prompts) {
@@ -119,7 +137,7 @@ class RelevancePreparation {
     PackedPrompts packed = std::move(packer_).Take();
     PreparedRelevance prepared;
     prepared.readout.reranker = context_.options.reranker;
-    prepared.readout.raw_scores = inputs_.options.raw_scores;
+    prepared.readout.scale = inputs_.options.scale;
     prepared.readout.documents_field = inputs_.documents_field;
     for (const PackedPrompts::ItemReads& reads : packed.items) {
       prepared.readout.rows.push_back({reads.sequence, reads.first});
@@ -214,6 +232,12 @@ Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
   }
   if (auto fault = Utf8Fault(inputs)) {
     return Unexpected(*std::move(fault));
+  }
+  if (context.config.is_embedder()) {
+    return PrepareCosineRelevance(inputs, context);
+  }
+  if (context.config.read_head) {
+    return PrepareWholeRelevance(inputs, context);
   }
   RelevancePreparation preparation(inputs, context);
   for (const QueryDocuments& query : inputs.queries) {

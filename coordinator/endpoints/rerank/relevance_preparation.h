@@ -42,7 +42,8 @@ struct PreparedRelevance {
 /// prefix, in one sequence of any length, which the scheduler computes in as many passes as it
 /// takes, or in several if one can never be computed. If the document stands first, each document
 /// has a sequence: the document, which other requests may find in the cache, then the query as a
-/// suffix. What is computed for a document depends on the query and that document alone.
+/// suffix. What is computed for a document depends on the query and that document alone. For a
+/// model that reads whole texts, see PrepareWholeRelevance.
 proto::Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
                                                     const RequestContext& context);
 

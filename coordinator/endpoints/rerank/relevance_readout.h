@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/endpoints/rerank/relevance_options.h"
 #include "coordinator/rerank/reranker.h"
 #include "proto/base/expected.h"
 
@@ -16,10 +17,12 @@ struct RelevanceReadout {
   struct Row {
     std::size_t sequence = 0;  ///< Of the job.
     std::size_t read = 0;      ///< Of the sequence.
+    std::size_t query = 0;     ///< Of an embedding model: the sequence of the query.
   };
 
+  /// Null for an embedding model, whose scores are cosines.
   std::shared_ptr<const Reranker> reranker;
-  bool raw_scores = false;
+  ScoreScale scale = ScoreScale::kModel;
   std::string documents_field;  ///< Name of the documents' field in the request.
   std::vector<Row> rows;        ///< [documents]
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "coordinator/endpoints/rerank/response_id.h"
+#include "coordinator/endpoints/response_id.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 

@@ -41,6 +41,13 @@ Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> reques
         "top_n_out_of_range",
         "top_n must be at least 0, not " + std::to_string(message.top_n()) + ".", "top_n"));
   }
+  RelevanceOptions options = RelevanceOf(message);
+  const RerankForm form = FormOfResponse(request, context.options);
+  // text-embeddings-inference has no activation of the model's own.
+  if (form == RerankForm::kTei && context.config.is_classifier() &&
+      options.scale == ScoreScale::kModel) {
+    options.scale = ScoreScale::kSigmoid;
+  }
   std::vector<std::string> documents = TextsOf(*message.mutable_documents());
   QueryDocuments all{.query = message.query(), .query_field = "query"};
   all.documents.resize(documents.size());
@@ -49,7 +56,7 @@ Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> reques
       PrepareRelevance({.queries = {&all, 1},
                         .documents = documents,
                         .documents_field = request.NameOf(v1::RerankRequest::kDocumentsFieldNumber),
-                        .options = RelevanceOf(message)},
+                        .options = options},
                        context);
   if (!relevant) {
     return Unexpected(std::move(relevant).error());
@@ -59,7 +66,7 @@ Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> reques
   readout->prompt_tokens = relevant->prompt_tokens;
   readout->identity = request.identity;
   readout->top_n = message.top_n();
-  readout->form = FormOfResponse(request, context.options);
+  readout->form = form;
   readout->returns_documents = message.has_return_documents()
                                    ? message.return_documents()
                                    : readout->form == RerankForm::kSglang;

@@ -12,7 +12,10 @@ const Endpoint& ScoreEndpoint() {
   static const MessageEndpoint endpoint(
       "score", {"/v1/score", "/score"},
       {&FormOf(*v1::ScoreResponse::descriptor()), &FormOf(*v1::PairScoreResponse::descriptor())},
-      RequestFormOf<v1::ScoreRequest>({PrepareScore, ScoreResponseBytesBound}),
+      RequestFormOf<v1::ScoreRequest>(
+          {PrepareScore,
+           ScoreResponseBytesBound,
+           {ModelKind::kLanguageModel, ModelKind::kClassifier, ModelKind::kEncoderClassifier}}),
       RequestFormOf<v1::PairScoreRequest>({PreparePairScore, PairScoreResponseBytesBound}));
   return endpoint;
 }

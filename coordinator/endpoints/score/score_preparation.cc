@@ -11,6 +11,7 @@
 #include "coordinator/endpoints/score/score_readout.h"
 #include "coordinator/endpoints/score/score_request.h"
 #include "coordinator/endpoints/score/sglang_preparation.h"
+#include "coordinator/endpoints/score/whole_preparation.h"
 #include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/prompts/joint_tokens.h"
 #include "coordinator/prompts/prompt_packer.h"
@@ -184,6 +185,9 @@ Expected<PreparedRequest> PrepareScore(MessageRequest<v1::ScoreRequest> own,
   if (auto fault = FieldFault(own, *kind, context)) {
     return Unexpected(*std::move(fault));
   }
+  if (auto fault = WholeFieldFault(request, context)) {
+    return Unexpected(*std::move(fault));
+  }
   const TextOrIds query = ViewOf(request.query());
   const std::vector<TextOrIds> items = ViewsOf(request.items());
   if (auto fault = TextOrIdsFault(query, items, context)) {
@@ -210,6 +214,15 @@ Expected<PreparedRequest> PrepareScore(MessageRequest<v1::ScoreRequest> own,
   PreparedRequest prepared;
   auto readout = std::make_shared<ScoreReadout>();
   readout->row = ReadoutOf(request, *kind);
+  if (context.config.read_head) {
+    Expected<std::vector<proto::PackedSequence>> sequences = PrepareWhole(checked, *readout);
+    if (!sequences) {
+      return Unexpected(std::move(sequences).error());
+    }
+    prepared.sequences = *std::move(sequences);
+    prepared.readout = std::move(readout);
+    return prepared;
+  }
   readout->item_first_ignored = sglang && request.item_first();
   PromptPacker packer("items", items.size(),
                       {.label_lists = label_lists->lists,

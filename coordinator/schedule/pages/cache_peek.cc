@@ -96,9 +96,10 @@ std::vector<std::int32_t> CachedRows(const PeekedSequence& peeked, const BlockCa
     first_row += segment.length;
   }
   for (const proto::RowRead& read : sequence.reads) {
+    const std::int32_t row = read.is_pooled() ? read.first_row : read.row;
     const auto own = static_cast<std::size_t>(
-        std::upper_bound(first_rows.begin(), first_rows.end(), read.row) - first_rows.begin() - 1);
-    rows[own] = std::min(rows[own], read.row - first_rows[own]);
+        std::upper_bound(first_rows.begin(), first_rows.end(), row) - first_rows.begin() - 1);
+    rows[own] = std::min(rows[own], row - first_rows[own]);
   }
   return rows;
 }

@@ -1,5 +1,6 @@
 #include "coordinator/schedule/pages/capacity.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 
@@ -59,11 +60,15 @@ PassCost& PassCost::operator+=(const PassCost& other) {
   return *this;
 }
 
+std::size_t LabelCount(const PackedSequence& sequence, const RowRead& read) {
+  return read.is_pooled()
+             ? 0
+             : sequence.label_lists.at(static_cast<std::size_t>(read.label_list)).size();
+}
+
 std::int64_t ReadBytesOf(const PackedSequence& sequence, const RowRead& read,
                          const PlanLimits& limits) {
-  const proto::LabelList& labels =
-      sequence.label_lists.at(static_cast<std::size_t>(read.label_list));
-  return proto::ReadBytes(read, labels.size(), limits);
+  return proto::ReadBytes(read, LabelCount(sequence, read), limits);
 }
 
 PassCost& PassCost::operator-=(const PassCost& other) {
@@ -81,9 +86,9 @@ bool PassCost::FitsInto(const PassCost& room) const {
 
 PassCost CostOf(const PackedSequence& sequence, const PlanLimits& limits,
                 std::span<const Generation> generations) {
-  PassCost cost{.rows = sequence.rows(),
-                .reads = static_cast<std::int64_t>(sequence.reads.size() + generations.size())};
+  PassCost cost{.rows = sequence.rows(), .reads = static_cast<std::int64_t>(generations.size())};
   for (const RowRead& read : sequence.reads) {
+    cost.reads += proto::RowsOfRead(read);
     cost.logit_bytes += ReadBytesOf(sequence, read, limits);
   }
   for (const Generation& generation : generations) {
@@ -107,6 +112,10 @@ bool TakesSeveralPasses(const PackedSequence& sequence, const PlanLimits& limits
   return !generations.empty() || !FitsPass(CostOf(sequence, limits), limits);
 }
 
+bool FitsInSteps(const PackedSequence& text, const PlanLimits& limits) {
+  return text.segments.size() == 1 && text.rows() <= limits.text_rows;
+}
+
 std::optional<proto::Error> CapacityFault(const PackedSequence& sequence, const PlanLimits& limits,
                                           std::span<const Generation> generations) {
   if (auto fault = RowFault(sequence, limits, generations)) {
@@ -114,6 +123,16 @@ std::optional<proto::Error> CapacityFault(const PackedSequence& sequence, const 
   }
   if (!TakesSeveralPasses(sequence, limits, generations)) {
     return std::nullopt;
+  }
+  if (limits.reach.both_sides) {
+    if (generations.empty() && FitsInSteps(sequence, limits)) {
+      return std::nullopt;
+    }
+    return proto::Error{
+        400, "capacity",
+        "Too long for the memory of this server: " + proto::Count(sequence.rows(), "token") +
+            " > " + std::to_string(std::max(limits.text_rows, limits.max_rows)) + ".",
+        ""};
   }
   const std::int64_t pages = KeptPages(sequence, limits, generations);
   const std::int64_t room = limits.kept_kv_rows / proto::kKvPageRows;

@@ -27,6 +27,9 @@ struct PassCost {
 PassCost CostOf(const proto::PackedSequence& sequence, const proto::PlanLimits& limits,
                 std::span<const Generation> generations = {});
 
+/// Length of the label list of one of the sequence's reads; 0 if the read pools rows.
+std::size_t LabelCount(const proto::PackedSequence& sequence, const proto::RowRead& read);
+
 /// proto::ReadBytes of one of the sequence's reads.
 std::int64_t ReadBytesOf(const proto::PackedSequence& sequence, const proto::RowRead& read,
                          const proto::PlanLimits& limits);
@@ -38,16 +41,20 @@ bool FitsPass(const PassCost& cost, const proto::PlanLimits& limits);
 bool TakesSeveralPasses(const proto::PackedSequence& sequence, const proto::PlanLimits& limits,
                         std::span<const Generation> generations);
 
+/// Whether a bidirectional text can be computed in steps: see proto::PlanStep.
+bool FitsInSteps(const proto::PackedSequence& text, const proto::PlanLimits& limits);
+
 /// Number of pages for `rows` rows.
 constexpr std::int64_t KvPages(std::int64_t rows) {
   return (rows + proto::kKvPageRows - 1) / proto::kKvPageRows;
 }
 
 /// The error of a sequence that cannot be computed with its completions in any number of passes,
-/// without `param`. K/V that several passes need must fit into the pages, and all reads of one row
-/// into one pass: otherwise a 400 "capacity", or a 413 "answer_too_large" if the row's logits do
-/// not fit. `generations` are those of the sequence; their choosers may be null, because the limits
-/// always have room for the logits of a completion beside those of one other read.
+/// without `param`. K/V that several passes need must fit into the pages, or a bidirectional text
+/// into the place for texts, and all reads of one row into one pass: otherwise a 400 "capacity", or
+/// a 413 "answer_too_large" if the row's logits do not fit. `generations` are those of the
+/// sequence; their choosers may be null, because the limits always have room for the logits of a
+/// completion beside those of one other read.
 std::optional<proto::Error> CapacityFault(const proto::PackedSequence& sequence,
                                           const proto::PlanLimits& limits,
                                           std::span<const Generation> generations = {});

@@ -34,7 +34,7 @@ std::vector<Chain> ChainsOf(const PackedSequence& sequence, const proto::PlanLim
   }
   for (const proto::RowRead& read : sequence.reads) {
     PassCost& cost = chains[chain_of_row[static_cast<std::size_t>(read.row)]].cost;
-    ++cost.reads;
+    cost.reads += proto::RowsOfRead(read);
     cost.logit_bytes += ReadBytesOf(sequence, read, limits);
   }
   return chains;

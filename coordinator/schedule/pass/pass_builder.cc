@@ -12,9 +12,7 @@ std::int64_t PassBuilder::rows() const {
   return limits_.max_rows - computed_rows() - reserved_.rows;
 }
 
-std::int64_t PassBuilder::reads() const {
-  return limits_.max_reads - static_cast<std::int64_t>(plan_.reads.size()) - reserved_.reads;
-}
+std::int64_t PassBuilder::reads() const { return limits_.max_reads - rows_read_ - reserved_.reads; }
 
 std::int64_t PassBuilder::pass_kv_rows() const {
   return limits_.pass_kv_rows - pass_kv_rows_ - reserved_.kv_rows;
@@ -49,6 +47,11 @@ void PassBuilder::BeginSequence(const proto::BlockWeighting& weighting) {
   keys_ = {};
 }
 
+void PassBuilder::BeginStep(const proto::PlanStep& step, const PassWork& work) {
+  plan_.step = step;
+  work_ += work;
+}
+
 proto::KvPlace PassBuilder::TakePlaces(std::int32_t rows) {
   const proto::KvPlace place{false, pass_kv_rows_};
   pass_kv_rows_ += proto::KvRows(rows);
@@ -57,12 +60,20 @@ proto::KvPlace PassBuilder::TakePlaces(std::int32_t rows) {
 }
 
 void PassBuilder::AddSegment(const proto::PlanSegment& segment,
-                             std::span<const proto::TokenId> computed) {
+                             std::span<const proto::TokenId> computed,
+                             std::span<const std::uint8_t> types) {
   Check(static_cast<std::int64_t>(computed.size()) <= rows(), "a pass has room for its rows");
   const std::int64_t before = keys_.Next(segment.kind, segment.continues, segment.compute_end);
-  work_.rows += segment.computed();
-  work_.keys += KeyCount::Keys(before, segment.compute_begin, segment.compute_end);
+  if (!plan_.step) {
+    work_.rows += segment.computed();
+    work_.keys += KeyCount::Keys(before, segment.compute_begin, segment.compute_end, limits_.reach);
+  }
   plan_.sequences.back().segments.push_back(segment);
+  if (!types.empty()) {
+    Check(types.size() == computed.size(), "a segment has a type for every token or for none");
+    plan_.token_types.resize(plan_.tokens.size());
+    plan_.token_types.insert(plan_.token_types.end(), types.begin(), types.end());
+  }
   plan_.tokens.insert(plan_.tokens.end(), computed.begin(), computed.end());
 }
 
@@ -70,10 +81,31 @@ void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,
                           const proto::LabelList& labels) {
   const std::int64_t bytes = proto::ReadBytes(read, labels.size(), limits_);
   Check(reads() > 0 && bytes <= logit_bytes(), "a pass has room for its reads");
+  ++rows_read_;
   logit_bytes_ += bytes;
   work_ += WorkOfRead(read, labels.size());
   plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(labels), read.normalizer,
                          read.top_k, read.temperature, read.draw});
+}
+
+void PassBuilder::AddPooledRead(std::int64_t row, proto::PlanRead so_far) {
+  so_far.row = static_cast<std::int32_t>(row);
+  so_far.first_row = so_far.row;
+  const std::int64_t bytes = proto::ReadBytes(so_far, 0, limits_);
+  Check(reads() > 0 && bytes <= logit_bytes(), "a pass has room for its reads");
+  ++rows_read_;
+  logit_bytes_ += bytes;
+  work_ += WorkOfRead(so_far, 0);
+  plan_.reads.push_back(std::move(so_far));
+}
+
+void PassBuilder::AddPooledRow(std::int64_t row, bool goes_on) {
+  proto::PlanRead& read = plan_.reads.back();
+  Check(read.is_pooled() && row == read.row + 1 && reads() > 0, "pooled rows follow each other");
+  read.row = static_cast<std::int32_t>(row);
+  read.goes_on = goes_on;
+  ++rows_read_;
+  ++work_.reads;
 }
 
 std::int32_t PassBuilder::ListInPlan(const proto::LabelList& labels) {
@@ -86,8 +118,11 @@ std::int32_t PassBuilder::ListInPlan(const proto::LabelList& labels) {
 }
 
 proto::ForwardPlan PassBuilder::Take() && {
+  if (!plan_.token_types.empty()) {
+    plan_.token_types.resize(plan_.tokens.size());
+  }
   plan_.bucket = proto::TokenBucket(computed_rows());
-  plan_.read_bucket = proto::TokenBucket(static_cast<std::int64_t>(plan_.reads.size()));
+  plan_.read_bucket = proto::TokenBucket(rows_read_);
   return std::move(plan_);
 }
 

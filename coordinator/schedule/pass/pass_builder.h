@@ -36,13 +36,23 @@ class PassBuilder {
 
   /// The segments and reads that follow belong to this sequence.
   void BeginSequence(const proto::BlockWeighting& weighting);
+  /// The pass is a step of the text that was begun, with this work. It has one segment, and room
+  /// for nothing else.
+  void BeginStep(const proto::PlanStep& step, const PassWork& work);
   /// Takes pass-local K/V storage for this many rows.
   proto::KvPlace TakePlaces(std::int32_t rows);
-  /// `computed` are the tokens of the rows that the segment computes.
-  void AddSegment(const proto::PlanSegment& segment, std::span<const proto::TokenId> computed);
+  /// `computed` are the tokens of the rows that the segment computes, and `types` their types,
+  /// which are all 0 if there are none.
+  void AddSegment(const proto::PlanSegment& segment, std::span<const proto::TokenId> computed,
+                  std::span<const std::uint8_t> types = {});
   /// Reads computed row `row` of the pass. `read.row` and `read.label_list` are ignored. Labels
   /// that share their ids with those of an earlier read take no room in the plan.
   void AddRead(std::int64_t row, const proto::RowRead& read, const proto::LabelList& labels);
+  /// Pools the computed row `row` of the pass. `so_far` has only the fields of pooled reads,
+  /// without rows: what is pooled, and what earlier passes have pooled.
+  void AddPooledRead(std::int64_t row, proto::PlanRead so_far);
+  /// Pools computed row `row` as well; it follows the last one of the read that was added last.
+  void AddPooledRow(std::int64_t row, bool goes_on);
   void AddCopy(const proto::KvCopy& copy) { plan_.copies.push_back(copy); }
 
   std::int64_t computed_rows() const { return static_cast<std::int64_t>(plan_.tokens.size()); }
@@ -52,7 +62,7 @@ class PassBuilder {
   double seconds() const;
   /// Whether nothing is in the pass or reserved.
   bool empty() const { return plan_.tokens.empty() && reserved_.rows == 0; }
-  bool full() const { return rows() == 0 || (!empty() && seconds_left() <= 0); }
+  bool full() const { return plan_.step || rows() == 0 || (!empty() && seconds_left() <= 0); }
 
   proto::ForwardPlan Take() &&;
 
@@ -67,6 +77,7 @@ class PassBuilder {
   KeyCount keys_;  ///< Of the sequence that was begun last.
   PassCost reserved_;
   PassWork reserved_work_;
+  std::int64_t rows_read_ = 0;                                  ///< proto::RowsOfRead of all reads.
   std::int32_t pass_kv_rows_ = 0;                               ///< Storage taken, in rows.
   std::int64_t logit_bytes_ = 0;                                ///< proto::ReadBytes of all reads.
   std::unordered_map<const void*, std::int32_t> list_in_plan_;  ///< By LabelList::identity.

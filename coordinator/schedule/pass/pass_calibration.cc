@@ -58,10 +58,16 @@ class RandomPasses {
   };
   /// A classifier's head has few outputs, of which a rank may have none.
   Read Least() const {
+    if (config_.read_head) {
+      return {{.first_row = 0}, {}};
+    }
     return config_.is_classifier() ? Read{{}, FirstLabels(1)} : Read{{.normalizer = true}, {}};
   }
   /// The kinds of reads that return much. Some are missing if the model has none of the kind.
   std::vector<Read> Larger() const {
+    if (config_.read_head) {
+      return {};
+    }
     const Read products = {{}, FirstLabels(std::min(kProducts, config_.output_size()))};
     if (config_.is_classifier()) {
       return {products};
@@ -114,14 +120,19 @@ class RandomPasses {
     return proto::LabelList(std::move(ids));
   }
 
-  /// Adds a sequence whose last `reads` rows are read. False if the pass has no room for it.
+  /// Adds a sequence whose last `reads` rows are read, or all if they are pooled. False if the pass
+  /// has no room for it.
   bool Add(std::int64_t length, std::int64_t reads, const Read& read, PassBuilder& builder) {
     const auto rows = static_cast<std::int32_t>(length);
-    const PassCost cost{
-        .rows = length,
-        .reads = reads,
-        .kv_rows = proto::KvRows(rows),
-        .logit_bytes = reads * proto::ReadBytes(read.read, read.labels.size(), limits_)};
+    const bool pools_all = read.read.is_pooled() && limits_.pooled_rows == proto::PooledRows::kAll;
+    if (pools_all) {
+      reads = length;
+    }
+    const PassCost cost{.rows = length,
+                        .reads = reads,
+                        .kv_rows = proto::KvRows(rows),
+                        .logit_bytes = (pools_all ? 1 : reads) *
+                                       proto::ReadBytes(read.read, read.labels.size(), limits_)};
     if (!cost.FitsInto(builder.room())) {
       return false;
     }
@@ -132,7 +143,14 @@ class RandomPasses {
     builder.BeginSequence({});
     builder.AddSegment({.compute_end = rows, .kv = builder.TakePlaces(rows)}, tokens);
     for (std::int64_t left = reads; left > 0; --left) {
-      builder.AddRead(builder.computed_rows() - left, read.read, read.labels);
+      const std::int64_t row = builder.computed_rows() - left;
+      if (pools_all && left < reads) {
+        builder.AddPooledRow(row, /*goes_on=*/false);
+      } else if (read.read.is_pooled()) {
+        builder.AddPooledRead(row, {});
+      } else {
+        builder.AddRead(row, read.read, read.labels);
+      }
     }
     return true;
   }

@@ -17,22 +17,30 @@ std::vector<SequencePart> PartsOf(const proto::PackedSequence& sequence,
   std::vector<SequencePart> parts;
   std::vector<std::int32_t> first_rows;  // [parts], within the sequence
   const std::vector<proto::TokenId> tokens = sequence.AllTokens();
+  const std::vector<std::uint8_t> types = sequence.AllTokenTypes();
   auto token = tokens.cbegin();
   for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
     SequencePart& part = parts.emplace_back();
     part.segment = sequence.segments[i];
     first_rows.push_back(static_cast<std::int32_t>(token - tokens.cbegin()));
     part.tokens.assign(token, token + part.segment.length);
+    if (!types.empty()) {
+      const auto type = types.cbegin() + first_rows.back();
+      part.token_types.assign(type, type + part.segment.length);
+    }
     token += part.segment.length;
     part.must_be_kept = must_be_kept[i];
     part.is_shared = part.segment.kind == SegmentKind::kPrefix ||
                      (part.segment.kind == SegmentKind::kBlock && has_suffix);
   }
   for (std::size_t i = 0; i < sequence.reads.size(); ++i) {
-    const std::int32_t row = sequence.reads[i].row;
+    const proto::RowRead& read = sequence.reads[i];
+    const std::int32_t first_row = read.is_pooled() ? read.first_row : read.row;
     const auto part = static_cast<std::size_t>(
-        std::upper_bound(first_rows.begin(), first_rows.end(), row) - first_rows.begin() - 1);
-    parts[part].reads.push_back({row - first_rows[part], static_cast<std::int32_t>(i)});
+        std::upper_bound(first_rows.begin(), first_rows.end(), first_row) - first_rows.begin() - 1);
+    for (std::int32_t row = first_row; row <= read.row; ++row) {
+      parts[part].reads.push_back({row - first_rows[part], static_cast<std::int32_t>(i)});
+    }
   }
   for (SequencePart& part : parts) {
     std::stable_sort(part.reads.begin(), part.reads.end(),

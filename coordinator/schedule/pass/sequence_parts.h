@@ -15,13 +15,15 @@ namespace scorecast::coordinator {
 struct SequencePart {
   struct Read {
     std::int32_t row = 0;  ///< Within the part.
-    /// Index of a score read, or number of score reads + index of a completion.
+    /// Index of a score read, or number of score reads + index of a completion. Pooled rows follow
+    /// each other, and have the same target.
     std::int32_t target = 0;
   };
 
   proto::Segment segment;  ///< `length` is that of the prompt: generated tokens do not count.
-  std::vector<proto::TokenId> tokens;  ///< The prompt's, then the generated ones.
-  std::vector<Read> reads;             ///< In order of their rows.
+  std::vector<proto::TokenId> tokens;     ///< The prompt's, then the generated ones.
+  std::vector<std::uint8_t> token_types;  ///< Of the prompt's tokens; empty if all are 0.
+  std::vector<Read> reads;                ///< In order of their rows.
   /// K/V outlives the pass that computes it, if the sequence takes several passes.
   bool must_be_kept = false;
   bool is_shared = false;   ///< Other parts see it, and other sequences may contain it.

@@ -28,7 +28,8 @@ std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRow
 }  // namespace
 
 SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> generations,
-                         std::string salt, BlockCache& cache, const proto::PlanLimits& limits)
+                         std::string salt, BlockCache& cache, const proto::PlanLimits& limits,
+                         const std::optional<TextCut>& cut)
     : limits_(limits),
       label_lists_(sequence.label_lists),
       weighting_(sequence.block_weighting),
@@ -39,6 +40,9 @@ SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> genera
       pages_(parts_, takes_several_passes_, std::move(salt), cache) {
   for (Generation& generation : generations) {
     completions_.push_back({std::move(generation)});
+  }
+  if (cut) {
+    steps_.emplace(parts_.front(), limits_, *cut);
   }
 }
 
@@ -61,6 +65,9 @@ bool SequenceRun::FitsEmptyPass() const {
 }
 
 bool SequenceRun::has_rows_left() const {
+  if (steps_) {
+    return steps_->is_left();
+  }
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (pages_.is_left(i)) {
       return true;
@@ -94,36 +101,47 @@ SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const 
   const auto target = static_cast<std::size_t>(read.target);
   if (target < score_reads_.size()) {
     const proto::RowRead& score = score_reads_[target];
+    if (score.is_pooled()) {
+      proto::RowRead row = score;
+      row.first_row = row.row;
+      return {row, no_labels};
+    }
     return {score, label_lists_.at(static_cast<std::size_t>(score.label_list))};
   }
   return {completions_[target - score_reads_.size()].generation.chooser->Wanted(), no_labels};
 }
 
+SequenceRun::Reads SequenceRun::ReadOf(const SequencePart& part, std::size_t i) const {
+  const Wanted wanted = WantedOf(part.reads[i]);
+  Reads read{.cost = {.reads = 1}, .work = WorkOfRead(wanted.read, wanted.labels.size())};
+  const bool is_pooled_with_last = i > 0 && part.reads[i - 1].target == part.reads[i].target;
+  if (!is_pooled_with_last) {
+    read.cost.logit_bytes = proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+  }
+  return read;
+}
+
 SequenceRun::Reads SequenceRun::ReadsTo(std::size_t index, std::int32_t end) const {
+  const SequencePart& part = parts_[index];
   Reads reads;
-  for (const SequencePart::Read& read : parts_[index].reads) {
-    if (read.row >= end) {
-      break;
-    }
-    const Wanted wanted = WantedOf(read);
-    ++reads.cost.reads;
-    reads.cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
-    reads.work += WorkOfRead(wanted.read, wanted.labels.size());
+  for (std::size_t i = 0; i < part.reads.size() && part.reads[i].row < end; ++i) {
+    const Reads read = ReadOf(part, i);
+    reads.cost += read.cost;
+    reads.work += read.work;
   }
   return reads;
 }
 
 std::int32_t SequenceRun::FirstRowWithoutRoom(std::size_t index, const PassCost& room) const {
+  const SequencePart& part = parts_[index];
   PassCost cost;
-  for (const SequencePart::Read& read : parts_[index].reads) {
-    const Wanted wanted = WantedOf(read);
-    ++cost.reads;
-    cost.logit_bytes += proto::ReadBytes(wanted.read, wanted.labels.size(), limits_);
+  for (std::size_t i = 0; i < part.reads.size(); ++i) {
+    cost += ReadOf(part, i).cost;
     if (!cost.FitsInto(room)) {
-      return read.row;
+      return part.reads[i].row;
     }
   }
-  return parts_[index].rows();
+  return part.rows();
 }
 
 void SequenceRun::PlaceReads() {
@@ -205,13 +223,21 @@ std::int64_t SequenceRun::RowsWithin(double seconds, const PassRates& rates) con
     const SequencePart& part = parts_[i];
     const std::int64_t before = count.Next(part.segment.kind, part.segment.continues, part.rows());
     if (pages_.is_left(i)) {
-      return scorecast::coordinator::RowsWithin(seconds, rates, before + pages_.stored(i));
+      return scorecast::coordinator::RowsWithin(seconds, rates, before + pages_.stored(i),
+                                                limits_.reach);
     }
   }
   return 0;
 }
 
-PassWork SequenceRun::WorkLeft() const { return PartTo(AllEnds()).work; }
+PassWork SequenceRun::WorkLeft() const {
+  if (!steps_) {
+    return PartTo(AllEnds()).work;
+  }
+  PassWork left = steps_->WorkLeft();
+  left += ReadsTo(0, parts_.front().rows()).work;
+  return left;
+}
 
 std::vector<std::int32_t> SequenceRun::AllEnds() const {
   std::vector<std::int32_t> ends;
@@ -229,7 +255,7 @@ SequenceRun::Part SequenceRun::PartTo(std::vector<std::int32_t> ends) const {
     const std::int32_t end = std::max(ends[i], pages_.stored(i));
     const std::int64_t before = count.Next(part.segment.kind, part.segment.continues, end);
     const std::int64_t rows = RowsTo(i, ends[i]);
-    to.work.keys += KeyCount::Keys(before, end - rows, end);
+    to.work.keys += KeyCount::Keys(before, end - rows, end, limits_.reach);
     to.cost.rows += rows;
     const Reads reads = ReadsTo(i, ends[i]);
     to.cost += reads.cost;
@@ -392,24 +418,78 @@ void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends)
   }
 }
 
+void SequenceRun::AddStep(PassBuilder& pass) {
+  Check(pass.empty(), "a step of a text is a pass of its own");
+  state_ = State::kPrefill;
+  SequencePart& text = parts_.front();
+  const TextSteps::Step step = steps_->Next();
+  const auto begin = static_cast<std::int32_t>(step.rows.begin);
+  const auto end = static_cast<std::int32_t>(step.rows.end);
+  pass.BeginSequence(weighting_);
+  pass.BeginStep(step.stages, step.work);
+  added_rows_ = 0;
+  const std::int32_t end_read = step.has_reads ? end : 0;
+  AddPiece(pass,
+           {.segment = {.kind = text.segment.kind,
+                        .first_position = text.segment.first_position,
+                        .compute_begin = begin,
+                        .stored = begin,
+                        .compute_end = end,
+                        .kv = {.kept = true, .first = 0},
+                        .later = text.rows() - end}},
+           end_read);
+  std::erase_if(text.reads, [&](const SequencePart::Read& read) { return read.row < end_read; });
+  steps_->Advance();
+  if (!steps_->is_left()) {
+    state_ = State::kDecode;
+  }
+}
+
 void SequenceRun::AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t end) {
   const SequencePart& part = parts_[piece.part];
   const PlanSegment& segment = piece.segment;
   const std::int64_t first_computed = pass.computed_rows();
-  pass.AddSegment(segment,
-                  std::span(part.tokens)
-                      .subspan(static_cast<std::size_t>(piece.first_row + segment.compute_begin),
-                               static_cast<std::size_t>(segment.computed())));
+  const auto computed = [&](const auto& of_part) {
+    return std::span(of_part).subspan(
+        static_cast<std::size_t>(piece.first_row + segment.compute_begin),
+        static_cast<std::size_t>(segment.computed()));
+  };
+  pass.AddSegment(
+      segment, computed(part.tokens),
+      part.token_types.empty() ? std::span<const std::uint8_t>() : computed(part.token_types));
   added_rows_ += segment.computed();
-  for (const SequencePart::Read& read : part.reads) {
-    const std::int32_t row = read.row - piece.first_row;
-    if (read.row >= end || row < segment.compute_begin || row >= segment.compute_end) {
-      continue;
+  for (std::size_t i = 0; i < part.reads.size(); ++i) {
+    const std::int32_t row = part.reads[i].row - piece.first_row;
+    if (part.reads[i].row < end && row >= segment.compute_begin && row < segment.compute_end) {
+      AddRead(pass, part, i, first_computed + row - segment.compute_begin);
     }
-    const Wanted wanted = WantedOf(read);
-    pass.AddRead(first_computed + row - segment.compute_begin, wanted.read, wanted.labels);
-    targets_in_pass_.push_back(read.target);
   }
+}
+
+void SequenceRun::AddRead(PassBuilder& pass, const SequencePart& part, std::size_t i,
+                          std::int64_t row) {
+  const std::int32_t target = part.reads[i].target;
+  const Wanted wanted = WantedOf(part.reads[i]);
+  if (!wanted.read.is_pooled()) {
+    pass.AddRead(row, wanted.read, wanted.labels);
+    targets_in_pass_.push_back(target);
+    return;
+  }
+  const bool goes_on = i + 1 < part.reads.size() && part.reads[i + 1].target == target;
+  if (!targets_in_pass_.empty() && targets_in_pass_.back() == target) {
+    pass.AddPooledRow(row, goes_on);
+    return;
+  }
+  const auto index = static_cast<std::size_t>(target);
+  const std::int64_t rows = proto::RowsOfRead(score_reads_[index]);
+  const std::int64_t left =
+      rows == 1 ? 1 : std::ranges::count(part.reads, target, &SequencePart::Read::target);
+  pass.AddPooledRead(row, {.raw = wanted.read.raw,
+                           .keeps_length = wanted.read.keeps_length,
+                           .goes_on = goes_on,
+                           .rows_before = static_cast<std::int32_t>(rows - left),
+                           .pooled = std::move(results_[index].embedding)});
+  targets_in_pass_.push_back(target);
 }
 
 void SequenceRun::Take(std::span<proto::RowLogits> rows) {

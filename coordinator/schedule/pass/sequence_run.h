@@ -12,6 +12,7 @@
 #include "coordinator/schedule/pass/pass_work.h"
 #include "coordinator/schedule/pass/sequence_pages.h"
 #include "coordinator/schedule/pass/sequence_parts.h"
+#include "coordinator/schedule/pass/text_steps.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
@@ -30,9 +31,11 @@ class SequenceRun {
  public:
   /// `generations` are those of the sequence. Together they passed CapacityFault. The cache must
   /// outlive the run. `limits` decide whether the sequence is cut, and which of its K/V must
-  /// outlive a pass; they may be lower than those of passes.
+  /// outlive a pass; they may be lower than those of passes. With `cut`, the sequence is a text
+  /// that is computed in steps: only AddStep adds it.
   SequenceRun(proto::PackedSequence sequence, std::vector<Generation> generations, std::string salt,
-              BlockCache& cache, const proto::PlanLimits& limits);
+              BlockCache& cache, const proto::PlanLimits& limits,
+              const std::optional<TextCut>& cut = std::nullopt);
 
   SequenceRun(const SequenceRun&) = delete;
   SequenceRun& operator=(const SequenceRun&) = delete;
@@ -49,7 +52,10 @@ class SequenceRun {
   /// Adds the next rows that are left, as many as fit, and at most `max_rows`.
   Outcome AddPart(PassBuilder& pass, std::int64_t max_rows, std::int64_t spare_pages = 0);
 
-  // The same in steps, so that the part can grow while the pass is formed.
+  /// Adds the next step of a text, which needs an empty pass.
+  void AddStep(PassBuilder& pass);
+
+  // The same as AddPart in several calls, so that the part can grow while the pass is formed.
   /// Makes the run ready for parts. False if there are not enough pages.
   bool TakePages(PassBuilder& pass, std::int64_t spare_pages);
   /// Rows that a pass may compute, and what they take.
@@ -131,12 +137,15 @@ class SequenceRun {
     PassCost cost;  ///< Only `reads` and `logit_bytes` are set.
     PassWork work;
   };
+  /// Read `i` of a part. Of pooled rows, the first one counts for the bytes of all.
+  Reads ReadOf(const SequencePart& part, std::size_t i) const;
   /// The reads of a part's rows before `end`.
   Reads ReadsTo(std::size_t part, std::int32_t end) const;
   /// The row of the part's first read that does not fit, if those before it are placed; the part's
   /// end if all fit.
   std::int32_t FirstRowWithoutRoom(std::size_t part, const PassCost& room) const;
-  /// What is wanted of a read: a score read or the next of a completion.
+  /// What is wanted of a read: a score read or the next of a completion. A pooled row counts as a
+  /// read of that row alone.
   struct Wanted {
     proto::RowRead read;
     const proto::LabelList& labels;
@@ -149,6 +158,8 @@ class SequenceRun {
   Part PartTo(std::vector<std::int32_t> ends) const;
   void Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends);
   void AddPieces(PassBuilder& pass, std::size_t part, std::int32_t end, std::vector<Piece>& pieces);
+  /// Reads read `i` of the part, which is row `row` of the pass.
+  void AddRead(PassBuilder& pass, const SequencePart& part, std::size_t i, std::int64_t row);
   void AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t end);
   static std::vector<bool> NeededPieces(const std::vector<Piece>& pieces);
   void TakeToken(Completion& completion, const proto::RowLogits& row);
@@ -162,6 +173,7 @@ class SequenceRun {
   std::vector<SequencePart> parts_;  // [segments]
   const bool takes_several_passes_;
   SequencePages pages_;
+  std::optional<TextSteps> steps_;
 
   State state_ = State::kWaiting;
   std::optional<std::int64_t> cached_rows_;

@@ -28,11 +28,12 @@ ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     ActiveSequence& active = sequences[i];
     active.sequence = std::move(job.sequences[i]);
+    active.sequence.NarrowReads(limits.pooled_rows);
     const std::vector<Generation> own = GenerationsOf(i);
     Check(active.sequence.rows() > 0, "a sequence has rows");
     Check(!CapacityFault(active.sequence, limits, own), "a sequence can be computed");
     active.cost = CostOf(active.sequence, limits, own);
-    active.work = WorkOf(active.sequence);
+    active.work = WorkOf(active.sequence, limits.reach);
     active.page_digests = PageDigests(active.sequence, cache_salt);
     active.waiting_rows = active.sequence.rows();
   }
@@ -44,7 +45,7 @@ SequenceRun& ActiveJob::RunOf(std::size_t sequence, BlockCache& cache, proto::Pl
     Check(!active.is_done, "a sequence is computed once");
     limits.max_rows = active.max_rows;
     active.run = std::make_unique<SequenceRun>(active.sequence, GenerationsOf(sequence), cache_salt,
-                                               cache, limits);
+                                               cache, limits, active.cut);
   }
   return *active.run;
 }

@@ -13,6 +13,7 @@
 #include "coordinator/schedule/pages/capacity.h"
 #include "coordinator/schedule/pass/pass_work.h"
 #include "coordinator/schedule/pass/sequence_run.h"
+#include "coordinator/schedule/pass/text_steps.h"
 #include "coordinator/schedule/queue/fair_queue.h"
 #include "coordinator/schedule/queue/job_size.h"
 #include "coordinator/schedule/queue/page_queue.h"
@@ -43,6 +44,8 @@ struct ActiveSequence {
   /// Whether the sequence must wait for pages of its own before it can begin.
   bool takes_several_passes = false;
   PageQueue::Need pages;  ///< If it does.
+  /// Set if it is a text that is to be computed in steps.
+  std::optional<TextCut> cut;
 };
 
 /// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job

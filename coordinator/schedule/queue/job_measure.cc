@@ -8,6 +8,7 @@
 #include "coordinator/schedule/pages/capacity.h"
 #include "coordinator/schedule/pages/kept_segments.h"
 #include "coordinator/schedule/pass/sequence_work.h"
+#include "coordinator/schedule/pass/text_steps.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -33,9 +34,10 @@ JobMeasure::JobMeasure(const proto::PlanLimits& limits, const PassBudget& budget
 
 double JobMeasure::LongestSeconds() const {
   const std::int64_t rows = limits_.max_rows;
-  return std::min(budget_.seconds, budget_.rates.Seconds({.rows = rows,
-                                                          .keys = KeyCount::Keys(0, 0, rows),
-                                                          .reads = limits_.max_reads}));
+  return std::min(budget_.seconds,
+                  budget_.rates.Seconds({.rows = rows,
+                                         .keys = KeyCount::Keys(0, 0, rows, limits_.reach),
+                                         .reads = limits_.max_reads}));
 }
 
 JobWork JobMeasure::Measure(const JobPointer& job) const {
@@ -63,8 +65,9 @@ PassWork JobMeasure::WorkLeft(const SequenceRef& ref, const IsExpected& is_expec
   if (!cache_.is_enabled() || (sequence.reads.empty() && ref.job->generations.empty())) {
     return state.work;
   }
-  return WorkOf(sequence, CachedRows({sequence, ref.job->cache_salt, state.page_digests}, cache_,
-                                     is_expected));
+  return WorkOf(
+      sequence, limits_.reach,
+      CachedRows({sequence, ref.job->cache_salt, state.page_digests}, cache_, is_expected));
 }
 
 void JobMeasure::Size(const SequenceRef& ref, const PassWork& left) const {
@@ -82,6 +85,15 @@ void JobMeasure::Size(const SequenceRef& ref, const PassWork& left) const {
             : PageQueue::Need();
   };
   decide(limits_.max_rows);
+  if (limits_.reach.both_sides) {
+    const bool is_long = state.takes_several_passes || !budget_.HasTimeFor(left);
+    state.takes_several_passes = false;  // It takes no pages.
+    state.pages = {};
+    state.cut = is_long && FitsInSteps(sequence, limits_)
+                    ? std::optional(CutText(sequence, state.work, limits_, budget_))
+                    : std::nullopt;
+    return;
+  }
   if (!budget_.HasTimeFor(left)) {
     // As many rows as take the budget on average.
     const double part = budget_.seconds / budget_.rates.Seconds(state.work);

@@ -25,7 +25,8 @@ JobSize SizeOf(std::span<const proto::PackedSequence> sequences) {
   for (const proto::PackedSequence& sequence : sequences) {
     size.tokens += static_cast<std::int64_t>(sequence.tokens.size());
     size.bytes += static_cast<std::int64_t>(sizeof(ActiveSequence) + sizeof(SequenceRef)) +
-                  BytesOf(sequence.tokens) + BytesOf(sequence.segments) + BytesOf(sequence.reads) +
+                  BytesOf(sequence.tokens) + BytesOf(sequence.token_types) +
+                  BytesOf(sequence.segments) + BytesOf(sequence.reads) +
                   BytesOf(sequence.label_lists);
     const auto& shared = sequence.shared.list;
     if (shared != nullptr && counted.insert(shared.get()).second) {
@@ -46,6 +47,7 @@ std::uint64_t DigestOf(std::span<const proto::PackedSequence> sequences) {
   const std::vector<TokenId>* shared = nullptr;
   for (const proto::PackedSequence& sequence : sequences) {
     digest.Add(std::as_bytes(std::span(sequence.tokens)));
+    digest.Add(std::as_bytes(std::span(sequence.token_types)));
     if (std::exchange(shared, sequence.shared.list.get()) != sequence.shared.list.get()) {
       digest.Add(std::as_bytes(sequence.shared.ids()));
     }
@@ -56,7 +58,7 @@ std::uint64_t DigestOf(std::span<const proto::PackedSequence> sequences) {
 std::int64_t RowsBytes(const std::vector<proto::RowLogits>& rows) {
   std::int64_t bytes = BytesOf(rows);
   for (const proto::RowLogits& row : rows) {
-    bytes += BytesOf(row.label_logits) + BytesOf(row.top);
+    bytes += BytesOf(row.label_logits) + BytesOf(row.top) + BytesOf(row.embedding);
   }
   return bytes;
 }

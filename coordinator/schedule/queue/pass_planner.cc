@@ -160,6 +160,7 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
       bytes_ -= job->size.bytes + job->rows_bytes;
       for (std::size_t i = 0; i < job->sequences.size(); ++i) {
         pages_.End({job->ticket, i});
+        EndText({job->ticket, i});
         expected_.Drop({job->ticket, i}, job->sequences[i].page_digests);
       }
       job->sequences.clear();
@@ -211,7 +212,9 @@ std::optional<proto::ForwardPlan> PassPlanner::FormPass(Clock::time_point now) {
   running_.NoteSteps(++passes_);
   pass_work_ = pass.work();
   Check(!pass.empty(), "the first rows that wait fit an empty pass");
-  return std::move(pass).Take();
+  proto::ForwardPlan plan = std::move(pass).Take();
+  is_step_ = plan.step.has_value();
+  return plan;
 }
 
 bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
@@ -253,6 +256,9 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
       return Outcome::kNoPages;
     }
   }
+  if (state.cut) {
+    return AddStep(pass, ref, now);
+  }
   SequenceRun& run = ref.job->RunOf(ref.sequence, cache_, limits_);
   const bool began_before = run.is_under_way();
   const bool is_whole = !began_before && run.FitsEmptyPass();
@@ -281,6 +287,25 @@ SequenceRun::Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef&
     RecordAdded(ref, now);
   }
   return outcome;
+}
+
+SequenceRun::Outcome PassPlanner::AddStep(PassBuilder& pass, const SequenceRef& ref,
+                                          Clock::time_point now) {
+  if (IsTooLarge(ref, pass)) {
+    return Outcome::kNoRoom;
+  }
+  SequenceRun& run = ref.job->RunOf(ref.sequence, cache_, limits_);
+  run.AddStep(pass);
+  ref.job->KeepRun(ref.sequence);
+  text_ = ref.entry();
+  queue_.ChargeNext(pass.seconds());
+  RecordAdded(ref, now);
+  if (run.is_prompt_added()) {
+    Dequeue(ref);
+  } else {
+    queue_.SetLeft(ref.job->path, ref.entry(), run.WorkLeft());
+  }
+  return Outcome::kAdded;
 }
 
 SequenceRun::Outcome PassPlanner::AddTurn(PassBuilder& pass, const SequenceRef& ref,
@@ -379,6 +404,9 @@ std::int64_t PassPlanner::SparePages(const SequenceRef& ref) const {
 
 bool PassPlanner::IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const {
   const ActiveSequence& state = ref.state();
+  if (state.cut) {
+    return !pass.empty() || (text_ && *text_ != ref.entry());
+  }
   if (cache_.is_enabled() || state.run != nullptr || state.takes_several_passes) {
     return false;
   }
@@ -422,6 +450,7 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
       job.cached_tokens += run.cached_rows();
       running_.Remove(ref);
       pages_.End(ref.entry());
+      EndText(ref.entry());
       state.run.reset();
       state.is_done = true;
       if (--job.unfinished_sequences == 0) {

@@ -69,6 +69,8 @@ class PassPlanner {
   std::size_t sequences_in_pass() const { return in_pass_.size(); }
   /// What the pass that was formed last computes.
   const PassWork& pass_work() const { return pass_work_; }
+  /// Whether that pass is a step of a text.
+  bool is_step() const { return is_step_; }
 
   /// Calls `visit` with every job that has more to compute than what is in the pass in flight. A
   /// job may be visited more than once. It may be given an error: see TakeDropped.
@@ -109,6 +111,8 @@ class PassPlanner {
   Outcome AddNext(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns,
                   Clock::time_point now);
   Outcome AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
+  /// Adds the next step of a text that is computed in steps.
+  Outcome AddStep(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
   Outcome AddTurn(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns);
   /// Adds the parts to the pass.
   void AddParts(PartTurns& turns, Clock::time_point now);
@@ -116,6 +120,12 @@ class PassPlanner {
   void AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
                       Clock::time_point now);
   void RecordAdded(const SequenceRef& ref, Clock::time_point now);
+  /// The next text may be computed in steps, if the one that has been is this one.
+  void EndText(const FairQueue::Entry& entry) {
+    if (text_ == entry) {
+      text_.reset();
+    }
+  }
 
   AddressTags TagsOf(const SequenceRef& ref) const {
     return queue_.TagsOf(ref.job->path).of_address();
@@ -123,7 +133,8 @@ class PassPlanner {
   bool MustWaitForPages(const SequenceRef& ref) const;
   /// Pages that must be left when the sequence begins.
   std::int64_t SparePages(const SequenceRef& ref) const;
-  /// Whether AddWhole certainly finds no room for a sequence that has no run yet.
+  /// Whether AddWhole certainly finds no room for a sequence that has no run yet, or AddStep for
+  /// the next step of a text.
   bool IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const;
   /// Preempts a running sequence that is not in the pass, which may be the one that needs the
   /// pages. False if there is none.
@@ -144,7 +155,9 @@ class PassPlanner {
   WaitingClients waiting_clients_;
   std::map<JobTicket, Clock::time_point> waiting_since_;  ///< When these jobs were submitted.
   std::vector<SequenceRef> in_pass_;  ///< Sequences in the pass in flight, in order of their reads.
+  std::optional<FairQueue::Entry> text_;  ///< The text that is being computed in steps.
   PassWork pass_work_;
+  bool is_step_ = false;
   std::uint64_t passes_ = 0;           ///< Passes that were formed.
   bool completions_give_way_ = false;  ///< The next pass is first filled with other rows.
   bool may_have_errors_ = false;       ///< Some jobs in the queues may have an error.

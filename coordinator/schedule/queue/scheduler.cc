@@ -197,8 +197,12 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = options_.now();
     const std::chrono::duration<double> took = now - pass_began_;
-    model_.Observe(planner_->pass_work(), took.count());
-    BoundPasses();
+    // A step of little work is not like a pass of few rows, most of whose time is that of reading
+    // all weights.
+    if (!planner_->is_step() || planner_->pass_work().rows > PassTimeModel::kFewRows) {
+      model_.Observe(planner_->pass_work(), took.count());
+      BoundPasses();
+    }
     step.ended = {planner_->pass_work().rows, pass_sequences_, took.count()};
     ++passes_;
     step.done = planner_->PassDone(rows, now);

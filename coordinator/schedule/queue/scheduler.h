@@ -71,7 +71,8 @@ struct SchedulerOptions {
 ///
 /// A sequence that takes longer than a pass may is computed in parts. Those that are computed in
 /// parts take turns, of a quarter of a pass, with everything else that waits. One that is alone has
-/// all turns, that is the whole pass.
+/// all turns, that is the whole pass. A bidirectional text cannot be computed in parts, but in
+/// steps (proto::PlanStep), each of which is a pass of its own. One text at a time is.
 ///
 /// Running completions get a row each in every pass. While other rows wait, completions take at
 /// most half of its rows and time. If the next sequence in line does not fit beside the running

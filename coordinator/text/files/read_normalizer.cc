@@ -47,6 +47,12 @@ void AppendUnlessAccent(char32_t c, std::string& text) {
   }
 }
 
+void AppendUnlessMark(char32_t c, std::string& text) {
+  if (!IsMark(c)) {
+    AppendUtf8(c, text);
+  }
+}
+
 /// BertNormalizer is several steps. As in the reference, accents are stripped by default if the
 /// text is made lower case.
 void AddBertSteps(const JsonCursor& bert, std::vector<Normalizer::Step>& steps) {
@@ -92,6 +98,9 @@ Normalizer::Step ReadNormalizerStep(const JsonCursor& step) {
   }
   if (type == "Lowercase") {
     return Normalizer::Map{AppendLowercase};
+  }
+  if (type == "StripAccents") {
+    return Normalizer::Map{AppendUnlessMark};
   }
   if (type == "Precompiled") {
     return ReadCharsmap(step.At("precompiled_charsmap"));

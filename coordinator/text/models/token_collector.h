@@ -16,6 +16,9 @@ struct EncodeLimits {
   static constexpr std::size_t kMaxUncutBytes = std::size_t{1} << 20;
 
   std::int64_t max_tokens = kUnlimited;
+  /// The rest of a text is dropped behind a piece that ends with at least this many tokens. They
+  /// are the first ones of the whole text.
+  std::int64_t enough_tokens = kUnlimited;
   /// Looked at while a text is encoded. May be null.
   const Interruption* interruption = nullptr;
   /// A text with more bytes than about this is encoded in pieces.

@@ -38,6 +38,18 @@ constexpr std::array<Range, 32> kNewNonspacingMarks = {
      {0x1133B, 0x1133B}, {0x11438, 0x1145E}, {0x1182F, 0x13455}, {0x16F4F, 0x16F4F},
      {0x16FE4, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF}, {0x1E944, 0x1E94A}}};
 
+/// Marks that are newer than the reference's table.
+constexpr std::array<Range, 34> kNewMarks = {
+    {{0x7FD, 0x7FD},     {0x898, 0x8D3},     {0x9FE, 0x9FE},     {0xAFA, 0xAFF},
+     {0xB55, 0xB55},     {0xC04, 0xC3C},     {0xCF3, 0xD00},     {0xD3B, 0xD3C},
+     {0xD81, 0xD81},     {0xEBA, 0xEBA},     {0xECE, 0xECE},     {0x1715, 0x1715},
+     {0x180F, 0x180F},   {0x1ABF, 0x1ACE},   {0x1CF7, 0x1CF7},   {0x1DF6, 0x1DFA},
+     {0xA82C, 0xA82C},   {0xA8FF, 0xA8FF},   {0x10D24, 0x10F85}, {0x11070, 0x11074},
+     {0x110C2, 0x110C2}, {0x11145, 0x11146}, {0x111C9, 0x111C9}, {0x111CE, 0x111CF},
+     {0x11241, 0x11241}, {0x1133B, 0x1133B}, {0x1145E, 0x1145E}, {0x1182C, 0x11A99},
+     {0x11D31, 0x13455}, {0x16F4F, 0x16F4F}, {0x16F7F, 0x16F87}, {0x16FE4, 0x16FF1},
+     {0x1CF00, 0x1CF46}, {0x1E08F, 0x1E4EF}}};
+
 /// Word characters that are newer than utf8proc's tables (Unicode 15); the reference's are of
 /// Unicode 16.
 constexpr std::array<Range, 32> kNewWordCharacters = {
@@ -137,6 +149,20 @@ bool IsNonspacingMark(char32_t c) {
     return true;  // It was a nonspacing mark in the old version.
   }
   return Category(c) == UTF8PROC_CATEGORY_MN && !IsIn(kNewNonspacingMarks, c);
+}
+
+bool IsMark(char32_t c) {
+  if (c == 0x1CF2 || c == 0x1CF3) {
+    return true;  // These two were marks in the old version.
+  }
+  switch (Category(c)) {
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+      return !IsIn(kNewMarks, c);
+    default:
+      return false;
+  }
 }
 
 bool IsControl(char32_t c) {

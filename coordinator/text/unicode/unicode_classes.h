@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <string_view>
 
 namespace scorecast::coordinator {
 
@@ -22,6 +21,10 @@ bool IsPunctuation(char32_t code_point);
 /// The category Mn in an old version of Unicode: the accents that the reference's BertNormalizer
 /// removes.
 bool IsNonspacingMark(char32_t code_point);
+
+/// The category M in the version that the reference's StripAccents has: all accents, also spacing
+/// and enclosing ones.
+bool IsMark(char32_t code_point);
 
 /// The categories Cc, Cf and Co in the same version: controls, formats and private use.
 bool IsControl(char32_t code_point);

@@ -34,21 +34,22 @@ HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body,
       address_(std::move(address)),
       // How long it takes to decompress a body is not known before, so it is always long.
       request_bytes_(static_cast<std::size_t>(
-          body_.is_compressed ? std::max(body_.claimed_bytes, kLongBytes + 1)
-                              : static_cast<std::int64_t>(body_.bytes.text.size()))),
+          body_.coding ? std::max(body_.claimed_bytes, kLongBytes + 1)
+                       : static_cast<std::int64_t>(body_.bytes.text.size()))),
       writer_(std::move(writer)) {}
 
 bool HttpFormat::Unpack(std::size_t limit) {
-  if (!body_.is_compressed || fault_) {
+  if (!body_.coding || fault_) {
     return true;
   }
   const std::int64_t most = std::min(body_.max_bytes, static_cast<std::int64_t>(limit));
   try {
-    auto inflated = Inflate(body_.bytes.text, most, address_->requests, body_.claimed_bytes);
+    auto inflated =
+        Inflate(body_.bytes.text, *body_.coding, most, address_->requests, body_.claimed_bytes);
     if (inflated) {
       body_.bytes = *std::move(inflated);
       body_.bytes.held.push_back(std::move(body_.room));
-      body_.is_compressed = false;
+      body_.coding.reset();
       request_bytes_ = std::max(static_cast<std::size_t>(kLongBytes) + 1, body_.bytes.text.size());
     } else if (most < body_.max_bytes && inflated.error().code == BodyTooLarge(most).code) {
       return false;

@@ -18,10 +18,10 @@ namespace scorecast::coordinator {
 /// The body of a request to an endpoint, as it arrived.
 struct HttpBody {
   HeldText bytes;
-  bool is_compressed = false;
-  std::int64_t max_bytes = 0;      ///< Upper bound on its size when it is decompressed.
-  std::int64_t claimed_bytes = 0;  ///< See ClaimedBytes; only if it is compressed.
-  Held room;                       ///< Held for `claimed_bytes`.
+  std::optional<ContentCoding> coding;  ///< nullopt: it is not compressed.
+  std::int64_t max_bytes = 0;           ///< Upper bound on its size when it is decompressed.
+  std::int64_t claimed_bytes = 0;       ///< See ClaimedBytes; only if there is a coding.
+  Held room;                            ///< Held for `claimed_bytes`.
 };
 
 /// Requests and replies as JSON. If the request streams, replies are server-sent events: one for

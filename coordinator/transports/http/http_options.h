@@ -13,6 +13,7 @@ struct HttpOptions {
   bool has_endpoints = true;  ///< Otherwise only the resources are served.
   std::vector<Resource> resources;
   std::vector<RefusedUrl> refused_urls;
+  std::string root_url;  ///< The URL that POST / means; empty if there is nothing at /.
   /// Origins whose pages may send requests and read replies (CORS), such as "https://example.org";
   /// "*": all. Pages of the server's own host always may.
   std::vector<std::string> cors_origins;

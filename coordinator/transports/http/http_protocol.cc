@@ -39,6 +39,11 @@ proto::Error WrongMethod(const RequestHead& head, const std::string& allowed) {
           "method"};
 }
 
+/// `content_encoding` is a known one (ContentEncodingFault).
+ContentCoding CodingOf(std::string_view content_encoding) {
+  return EqualsWithoutCase(content_encoding, "zstd") ? ContentCoding::kZstd : ContentCoding::kZlib;
+}
+
 }  // namespace
 
 Reply HttpProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) const {
@@ -311,8 +316,10 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
 }
 
 void HttpProtocol::PassOnCompressed(const ConnectionPtr& connection) {
-  const std::int64_t claimed = ClaimedBytes(message_->body.text, context_.max_request_bytes);
-  connection->HoldRequest(/*before=*/0, claimed, [this, connection, claimed](Held room) {
+  const ContentCoding coding = CodingOf(message_->header.head().content_encoding);
+  const std::int64_t claimed =
+      ClaimedBytes(message_->body.text, coding, context_.max_request_bytes);
+  connection->HoldRequest(/*before=*/0, claimed, [this, connection, coding, claimed](Held room) {
     if (!MayGoOn(*connection, {})) {
       return;
     }
@@ -323,7 +330,7 @@ void HttpProtocol::PassOnCompressed(const ConnectionPtr& connection) {
       return;
     }
     PassOn(connection, {.bytes = std::move(message_->body),
-                        .is_compressed = true,
+                        .coding = coding,
                         .max_bytes = context_.max_request_bytes,
                         .claimed_bytes = claimed,
                         .room = std::move(room)});

@@ -31,7 +31,7 @@ struct HttpServer {
       : service(request_service),
         options(std::move(http_options)),
         routes(options.has_endpoints ? service.endpoints() : EndpointList(), options.resources,
-               options.refused_urls) {}
+               options.refused_urls, options.root_url) {}
 
   const RequestService& service;
   const HttpOptions options;

@@ -8,6 +8,7 @@
 
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/http/body_faults.h"
@@ -34,9 +35,12 @@ class Stream {
   virtual std::size_t Next(char* to, std::size_t size) = 0;
 
   bool is_bad() const { return is_bad_; }
+  /// What is wrong with the body; only if it is bad.
+  std::string_view fault() const { return fault_; }
 
  protected:
   bool is_bad_ = false;
+  std::string_view fault_ = "The body is not in the encoding that Content-Encoding names.";
 };
 
 /// gzip or zlib.
@@ -96,6 +100,9 @@ class ZstdStream : public Stream {
       const std::size_t left = ZSTD_decompressStream(context_, &out, &in_);
       if (ZSTD_isError(left) != 0U) {
         is_bad_ = true;
+        if (ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge) {
+          fault_ = "The body's zstd window is larger than 8 MiB: compress it without --long.";
+        }
       } else if (in_.pos == read && out.pos == written) {
         is_bad_ = !is_complete_;  // The input ends too early.
         break;
@@ -112,10 +119,8 @@ class ZstdStream : public Stream {
   bool is_complete_ = false;  ///< The last frame has ended.
 };
 
-bool IsZstd(std::string_view compressed) { return compressed.starts_with("\x28\xB5\x2F\xFD"); }
-
-std::unique_ptr<Stream> MakeStream(std::string_view compressed) {
-  if (IsZstd(compressed)) {
+std::unique_ptr<Stream> MakeStream(std::string_view compressed, ContentCoding coding) {
+  if (coding == ContentCoding::kZstd) {
     return std::make_unique<ZstdStream>(compressed);
   }
   return std::make_unique<ZlibStream>(compressed);
@@ -123,23 +128,24 @@ std::unique_ptr<Stream> MakeStream(std::string_view compressed) {
 
 }  // namespace
 
-std::int64_t ClaimedBytes(std::string_view compressed, std::int64_t max_bytes) {
+std::int64_t ClaimedBytes(std::string_view compressed, ContentCoding coding,
+                          std::int64_t max_bytes) {
   constexpr std::size_t kLeastGzip = 18;  // Its header and its end.
   constexpr std::int64_t kGuess = 4;      // JSON is usually compressed to a quarter or less.
   const auto byte = [&](std::size_t at) {
     return static_cast<std::int64_t>(static_cast<unsigned char>(compressed[at]));
   };
   std::int64_t claimed = kGuess * static_cast<std::int64_t>(compressed.size());
-  if (compressed.size() >= kLeastGzip && byte(0) == 0x1F && byte(1) == 0x8B) {
-    claimed = 0;
-    for (std::size_t i = 1; i <= 4; ++i) {
-      claimed = claimed << 8 | byte(compressed.size() - i);
-    }
-  } else if (IsZstd(compressed)) {
+  if (coding == ContentCoding::kZstd) {
     const unsigned long long size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
     if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR) {
       claimed =
           static_cast<std::int64_t>(std::min(size, static_cast<unsigned long long>(max_bytes)));
+    }
+  } else if (compressed.size() >= kLeastGzip && byte(0) == 0x1F && byte(1) == 0x8B) {
+    claimed = 0;
+    for (std::size_t i = 1; i <= 4; ++i) {
+      claimed = claimed << 8 | byte(compressed.size() - i);
     }
   }
   // A piece that is not filled shows the end.
@@ -147,12 +153,12 @@ std::int64_t ClaimedBytes(std::string_view compressed, std::int64_t max_bytes) {
   return std::min((claimed / kPiece + 1) * kPiece, max_bytes + 1);
 }
 
-proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_bytes,
-                                  HeldBytes& held, std::int64_t reserved) {
+proto::Expected<HeldText> Inflate(std::string_view compressed, ContentCoding coding,
+                                  std::int64_t max_bytes, HeldBytes& held, std::int64_t reserved) {
   if (compressed.size() > std::numeric_limits<uInt>::max()) {
     return proto::Unexpected(BodyTooLarge(max_bytes));
   }
-  const std::unique_ptr<Stream> stream = MakeStream(compressed);
+  const std::unique_ptr<Stream> stream = MakeStream(compressed, coding);
   HeldText inflated;
   for (;;) {
     const auto have = inflated.text.size();
@@ -171,9 +177,8 @@ proto::Expected<HeldText> Inflate(std::string_view compressed, std::int64_t max_
     const std::size_t bytes = stream->Next(inflated.text.data() + have, piece);
     inflated.text.resize(have + bytes);
     if (stream->is_bad()) {
-      return proto::Unexpected(BadRequest(
-          "bad_content_encoding", "The body is not in the encoding that Content-Encoding names.",
-          "Content-Encoding"));
+      return proto::Unexpected(
+          BadRequest("bad_content_encoding", std::string(stream->fault()), "Content-Encoding"));
     }
     if (inflated.text.size() > static_cast<std::size_t>(max_bytes)) {
       return proto::Unexpected(BodyTooLarge(max_bytes));

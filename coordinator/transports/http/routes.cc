@@ -16,7 +16,7 @@ std::string Route::Allow() const {
 }
 
 Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
-               const std::vector<RefusedUrl>& refused) {
+               const std::vector<RefusedUrl>& refused, std::string_view root_url) {
   const auto list = [this](std::string_view method, std::string_view path) {
     overview_ += (overview_.empty() ? "" : ", ") + std::string(method) + " " + std::string(path);
   };
@@ -25,6 +25,10 @@ Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
       routes_[std::string(url)].endpoint = endpoint;
       list("POST", url);
     }
+  }
+  if (const Endpoint* const root = Find(root_url).endpoint) {
+    routes_["/"].endpoint = root;
+    list("POST", "/");
   }
   for (const Resource& resource : resources) {
     routes_[resource.path].resource = &resource;

@@ -26,8 +26,9 @@ struct Route {
 /// The paths of the server. The lists that it is made of must outlive it.
 class Routes {
  public:
+  /// POST / is the endpoint of `root_url`, if there is one.
   Routes(EndpointList endpoints, const std::vector<Resource>& resources,
-         const std::vector<RefusedUrl>& refused);
+         const std::vector<RefusedUrl>& refused, std::string_view root_url = "");
 
   Route Find(std::string_view path) const;
   /// The 404 for a path at which the server has nothing; `route` is what Find returned. Lists what

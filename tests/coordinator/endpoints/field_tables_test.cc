@@ -84,6 +84,9 @@ std::string TableOf(const BodyForm& form, const std::set<std::string>& others) {
 void AddObjects(const JsonShape& shape, std::map<std::string, std::string>& tables) {
   if (shape.form != nullptr) {
     tables[shape.form->name()] = TableOf(*shape.form, {});
+    for (const FormField& field : shape.form->fields()) {
+      AddObjects(field.shape, tables);
+    }
   }
   for (const JsonShape& value : shape.shapes) {
     AddObjects(value, tables);

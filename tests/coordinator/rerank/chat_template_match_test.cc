@@ -59,6 +59,8 @@ TEST(ChatTemplateMatch, FindsTextInStrings) {
       Matches("{{ \"Check whether a given document contains information helpful to answer the "
               "query.\\n<Document> \" ~ document ~ \"\\n<Query> \" ~ query ~ \" ??\" }}"),
       std::vector<std::string>{"contextual-rerank-v2"});
+  EXPECT_EQ(Matches("question:" + Role("query") + " \n \n passage:" + Role("document")),
+            std::vector<std::string>{"nemotron-rerank"});
 }
 
 TEST(ChatTemplateMatch, SimilarTemplatesAreNone) {
@@ -68,7 +70,7 @@ TEST(ChatTemplateMatch, SimilarTemplatesAreNone) {
   EXPECT_TRUE(Matches(Replaced(kQwen3, "<Query>: ", "<Query>:")).empty());
   EXPECT_TRUE(Matches(Replaced(kQwen3, "the requirements", "the needs")).empty());
   EXPECT_TRUE(Matches(Replaced(kQwen3, "<|im_end|>\n", "\nBe brief.<|im_end|>\n")).empty());
-  EXPECT_TRUE(Matches("question:" + Role("query") + " \n \n passage:" + Role("document")).empty());
+  EXPECT_TRUE(Matches("question:" + Role("query") + "\n\npassage:" + Role("document")).empty());
 }
 
 TEST(ChatTemplateMatch, ChatTurnsAloneAreOfAnyChatModel) {

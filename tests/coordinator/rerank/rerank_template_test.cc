@@ -117,9 +117,9 @@ TEST(RerankTemplate, BuiltInOnesAreThere) {
   for (const RerankTemplate& one : BuiltInTemplates()) {
     names.push_back(one.name);
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"bge-reranker-v2-gemma", "contextual-rerank-v2",
-                                      "mxbai-rerank-v2", "qwen3-reranker", "yes-no", "zerank"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"bge-reranker-v2-gemma", "contextual-rerank-v2",
+                                             "mxbai-rerank-v2", "nemotron-rerank", "qwen3-reranker",
+                                             "yes-no", "zerank"}));
   ASSERT_NE(FindBuiltInTemplate(kPlainTemplate), nullptr);
   EXPECT_EQ(TemplateOfFlag("zerank").formula.Text(), "sigmoid(true / 5)");
 }

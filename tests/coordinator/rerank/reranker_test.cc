@@ -48,7 +48,8 @@ class Rerankers : public testing::Test {
     dir_ = root_.path() / name;
     std::filesystem::create_directories(dir_);
     for (const char* file : {"tokenizer.json", "tokenizer_config.json"}) {
-      std::filesystem::copy_file(kGolden / tokenizer / file, dir_ / file);
+      std::filesystem::copy_file(kGolden / tokenizer / file, dir_ / file,
+                                 std::filesystem::copy_options::overwrite_existing);
     }
     config_.model_type = model_type;
     tokenizer_ = LoadTokenizer(dir_);
@@ -369,6 +370,67 @@ TEST_F(Rerankers, ModulesOfAnEmbeddingModelSayThatItIsNone) {
         R"([{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
       {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])");
   EXPECT_EQ(Name(), "yes-no");
+}
+
+/// A classifier of one class that reads whole texts.
+class WholeTextRerankers : public Rerankers {
+ protected:
+  void SetUpClassifier(const std::string& model_type) {
+    SetUpModel("classifier", model_type);
+    config_.num_labels = 1;
+    config_.read_head.emplace();
+  }
+
+  std::string Formula() { return Load().reranker->FormulaText(); }
+};
+
+TEST_F(WholeTextRerankers, GetPairs) {
+  SetUpClassifier("bert");
+  const LoadedReranker loaded = Load();
+  ASSERT_NE(loaded.reranker, nullptr);
+  EXPECT_EQ(loaded.reranker->name(), kPairTemplate);
+  EXPECT_TRUE(loaded.reranker->is_pair());
+  EXPECT_FALSE(loaded.reranker->is_guess());
+  EXPECT_FALSE(loaded.reranker->takes_instruction());
+  EXPECT_FALSE(loaded.reranker->is_document_first());
+  EXPECT_EQ(Formula(), "sigmoid(true)");
+  config_.num_labels = 3;
+  EXPECT_EQ(Name(), "off: the classifier has 3 classes, and reranking needs exactly one");
+}
+
+TEST_F(WholeTextRerankers, FollowTheDirectorysActivation) {
+  SetUpClassifier("bert");
+  const std::string identity = "torch.nn.modules.linear.Identity";
+  Write("config.json", Json({{"sbert_ce_default_activation_function", identity}}).dump());
+  EXPECT_EQ(Formula(), "true");
+  Write("config.json", Json({{"sentence_transformers", {{"activation_fn", identity}}}}).dump());
+  EXPECT_EQ(Formula(), "true");
+  WriteActivation("torch.nn.modules.activation.Sigmoid");
+  EXPECT_EQ(Formula(), "sigmoid(true)") << "the newest file counts";
+  WriteActivation("mine.Identity");
+  EXPECT_EQ(Formula(), "sigmoid(true)") << "only PyTorch's functions are trusted";
+  WriteActivation("torch.nn.modules.activation.Tanh");
+  EXPECT_THAT(Name(), HasSubstr("\"torch.nn.modules.activation.Tanh\" is not supported"));
+}
+
+TEST_F(WholeTextRerankers, TheDefaultPromptIsTheInstruction) {
+  SetUpClassifier("xlm-roberta");
+  Write("config_sentence_transformers.json",
+        R"({"prompts": {"query": "find: "}, "default_prompt_name": "query"})");
+  const LoadedReranker loaded = Load();
+  EXPECT_TRUE(loaded.reranker->takes_instruction());
+  EXPECT_EQ(loaded.reranker->default_instruction(), "find: ");
+}
+
+TEST_F(WholeTextRerankers, SomeFamiliesAndFlagsHaveATemplate) {
+  SetUpClassifier("llama_bidirec");
+  EXPECT_EQ(Name(), "nemotron-rerank");
+  EXPECT_EQ(Formula(), "sigmoid(true)");
+  EXPECT_FALSE(Load().reranker->is_guess());
+  SetUpClassifier("modernbert");
+  Write("mine.txt", "prompt: \"{query} {document}\"\ntrue: 0\nscore: true\n");
+  const LoadedReranker of_flag = Load((dir_ / "mine.txt").string());
+  EXPECT_FALSE(of_flag.reranker->is_pair());
 }
 
 }  // namespace reranker_test

@@ -143,6 +143,11 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
                 {"single", single},
                 {"special_tokens", {{"x", {{"id", "x"}, {"ids", ids}}}}}};
   };
+  const auto pair = [&](const json& parts) {
+    json processor = around(json::array({a}), {1});
+    processor["pair"] = parts;
+    return processor;
+  };
   const std::vector<Fault> faults = {
       {"/model", 3, "model: not an object"},
       {"/model/type", "Unigram", "model.type: Unigram after a ByteLevel pre-tokenizer"},
@@ -174,8 +179,8 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/model/merges/2", 7, "merge 2: neither"},
       {"/normalizer", {{"type", "Nmt"}}, R"(normalizer.type: "Nmt" is not supported)"},
       {"/normalizer",
-       {{"type", "Sequence"}, {"normalizers", {{{"type", "StripAccents"}}}}},
-       R"(normalizer.normalizers[0].type: "StripAccents")"},
+       {{"type", "Sequence"}, {"normalizers", {{{"type", "ByteLevel"}}}}},
+       R"(normalizer.normalizers[0].type: "ByteLevel")"},
       {"/normalizer",
        {{"type", "Sequence"}, {"normalizers", 3}},
        "normalizer.normalizers: not a list"},
@@ -200,6 +205,13 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/post_processor", around({x, a}, 7), "not a list"},
       {"/post_processor", around(json::array({x}), {1}), "does not contain the sequence"},
       {"/post_processor", around({a, x, a}, {1}), "only one sequence"},
+      {"/post_processor", pair({a, x}), "post_processor.pair: does not contain the sequence \"B\""},
+      {"/post_processor", pair({a, a}), "pair[1]: the sequences \"A\" and \"B\" are supported"},
+      {"/post_processor", pair({a, {{"Sequence", {{"id", "C"}, {"type_id", 0}}}}}), "\"B\" are"},
+      {"/post_processor", pair({a, {{"Sequence", {{"id", "B"}, {"type_id", 256}}}}}), "256 is not"},
+      {"/post_processor",
+       {{"type", "Sequence"}, {"processors", {around({x, a, x}, {1}), around({x, a}, {1})}}},
+       "processors[1]: a template behind another processor is not supported"},
       {"/post_processor", around({{{"SpecialToken", {{"id", "y"}}}}, a}, {1}), "\"y\" is missing"},
       {"/added_tokens", 3, "added_tokens: not a list"},
       {"/added_tokens/0", added(-1, "x"), "added_tokens[0].id: -1 is not in"},

@@ -38,13 +38,21 @@ void PrintTo(const Source& source, std::ostream* out) {
 }
 
 /// Tokenizers of the kinds that encoders have.
-const std::vector<std::string> kSomeEncoders = {"modernbert",        "roberta",
-                                                "wordpiece-accents", "wordpiece-cased",
-                                                "wordpiece-uncased", "xlm-roberta-converted"};
-const std::vector<std::string> kAllEncoders = {
-    "gemma-bos-eos", "llama3-bos",           "modernbert",        "qwen3-embedding",
-    "roberta",       "wordpiece-cased",      "wordpiece-accents", "wordpiece-uncased",
-    "xlm-roberta",   "xlm-roberta-converted"};
+const std::vector<std::string> kSomeEncoders = {"modernbert",           "roberta",
+                                                "wordpiece-accents",    "wordpiece-cased",
+                                                "wordpiece-uncased",    "wordpiece-vocab-txt",
+                                                "xlm-roberta-converted"};
+const std::vector<std::string> kAllEncoders = {"gemma-bos-eos",
+                                               "llama3-bos",
+                                               "modernbert",
+                                               "qwen3-embedding",
+                                               "roberta",
+                                               "wordpiece-cased",
+                                               "wordpiece-accents",
+                                               "wordpiece-uncased",
+                                               "wordpiece-vocab-txt",
+                                               "xlm-roberta",
+                                               "xlm-roberta-converted"};
 /// Tokenizers of make_tokenizers.py and of make_pipelines.py.
 const std::vector<std::string> kFirstTokenizers = {
     "added-tokens",          "cased", "digits",       "ignore-merges",

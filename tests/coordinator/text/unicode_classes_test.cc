@@ -34,5 +34,10 @@ TEST(UnicodeClasses, AreThoseOfTheReferencesBertNormalizer) {
   EXPECT_EQ(MembersOf(IsChinese), (Members{.count = 81'264, .sum = 9'171'601'864}));
 }
 
+// The same for StripAccents (tokenizers 0.23.3).
+TEST(UnicodeClasses, AreThoseOfTheReferencesStripAccents) {
+  EXPECT_EQ(MembersOf(IsMark), (Members{.count = 2'097, .sum = 286'880'651}));
+}
+
 }  // namespace unicode_classes_test
 }  // namespace scorecast::coordinator

@@ -39,10 +39,10 @@ TEST(LabelledAnswer, ProbabilitiesSumToOneWhateverTheLogitsAre) {
 TEST(LabelledAnswer, ChoicesHaveTheGroupsOfTemplates) {
   using coordinator::DecisionTemplate;
   using coordinator::DecisionType;
-  const Temperatures temperatures = {1.4, 1.25, 1.0 / 3, 0.05, 17.5, 1};
+  const Temperatures temperatures = {1.4, 1.25, 1.0 / 3, 0.05, 17.5, 20};
   const std::string line = TemperatureLine(temperatures);
   EXPECT_EQ(line, R"(temperature: {"noul": 1.4, "choice": {"2": 1.25, "3-5": 0.3333333333333333, )"
-                  R"("6-26": 0.05, "27-255": 17.5}, "score": 1})"
+                  R"("6-26": 0.05, "27-255": 17.5}, "score": 20})"
                   "\n");
   const DecisionTemplate read = coordinator::ParseDecisionTemplate(
       R"(state: "{state}\n"

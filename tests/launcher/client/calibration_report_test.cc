@@ -27,6 +27,8 @@ TEST(CalibrationReport, HasATableAndPlots) {
   result.groups[5].fitted_on = 7;
   result.groups[1] = {
       .fitted_on = 60, .outcome = CalibratedGroup::Outcome::kNoBest, .before = {}, .after = {}};
+  result.groups[5].before.loss = 0.5;
+  result.groups[5].after.loss = 0.75;
   result.all = noul;
   result.all.fitted_on = 167;
   EXPECT_THAT(
@@ -40,7 +42,8 @@ TEST(CalibrationReport, HasATableAndPlots) {
                   "choice of 3-5 keeps its temperature: 0 questions to fit, fewer than 50",
                   "choice of 6-26 keeps its temperature: 0 questions to fit, fewer than 50",
                   "choice of 27-255 keeps its temperature: 0 questions to fit, fewer than 50",
-                  "score keeps its temperature: 7 questions to fit, fewer than 50", "",
+                  "score keeps its temperature: 7 questions to fit, fewer than 50",
+                  "score: the loss of held-out questions rises; label more questions", "",
                   "held-out questions before, by top probability (│: mean)",
                   " probability  questions    mean   right",
                   "0.933-1.000          4   1.000   0.750 ██████████████████████████████         │",

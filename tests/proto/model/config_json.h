@@ -67,7 +67,7 @@ inline std::string ErrorOfText(std::string_view text) {
     const std::string message = error.what();
     EXPECT_THAT(message, ::testing::AllOf(::testing::Not(::testing::HasSubstr("\n")),
                                           ::testing::StartsWith("dir/config.json: ")));
-    EXPECT_LT(message.size(), 400U);
+    EXPECT_LT(message.size(), 450U);
     return message;
   }
   ADD_FAILURE() << "accepted: " << text.substr(0, 400);

@@ -33,7 +33,7 @@ TEST(ObstaclesTest, UnsupportedArchitecturesAreNamed) {
 
 TEST(ObstaclesTest, OptionsThatWouldChangeTheResultAreNamed) {
   const std::vector<std::pair<std::string, Json>> options = {
-      {"hidden_act", "gelu"},
+      {"hidden_act", "quick_gelu"},
       {"hidden_act", nullptr},
       {"hidden_activation", "gelu_pytorch_tanh"},
       {"quantization_config", {{"quant_method", "gptq"}}},
@@ -57,7 +57,8 @@ TEST(ObstaclesTest, OptionsThatWouldChangeTheResultAreNamed) {
       EXPECT_THAT(ErrorOf(With(config, name, value)), HasSubstr(name + " is "));
     }
   }
-  EXPECT_THAT(ErrorOf(With(Llama(), "hidden_act", "gelu")), HasSubstr("hidden_act is \"gelu\""));
+  EXPECT_THAT(ErrorOf(With(Llama(), "hidden_act", "quick_gelu")),
+              HasSubstr("hidden_act is \"quick_gelu\""));
   EXPECT_THAT(ErrorOf(With(Qwen3(), "mlp_bias", true)), HasSubstr("mlp_bias is true"));
 }
 
@@ -101,9 +102,8 @@ TEST(ObstaclesTest, KindsOfModelsAreNamed) {
       {"FalconForCausalLM", "alibi", true, "ALiBi"},
       {"BloomForCausalLM", "", {}, "ALiBi"},
       {"MPTForCausalLM", "", {}, "ALiBi"},
-      {"LlamaBidirectionalForSequenceClassification", "", {}, "bidirectional attention"},
-      {"Gemma3TextModel", "use_bidirectional_attention", true, "bidirectional attention"},
-      {"Gemma3ForCausalLM", "use_bidirectional_attention", true, "bidirectional attention"},
+      {"MistralBidirectionalModel", "", {}, "bidirectional attention"},
+      {"Gemma2ForCausalLM", "use_bidirectional_attention", true, "bidirectional attention"},
       {"Qwen2ForCausalLM", "is_causal", false, "bidirectional attention"},
       {"T5ForConditionalGeneration", "is_encoder_decoder", true, "encoder"},
   };

@@ -37,7 +37,7 @@ TEST(GoldenConfigTest, ReadsLlama) {
   EXPECT_EQ(config.intermediate_size, 112);
   EXPECT_EQ(config.vocab_size, 320);
   EXPECT_EQ(config.max_position_embeddings, 512);
-  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.norm_eps, 1e-5);
   EXPECT_EQ(RopeTheta(config), 10000.0);
   EXPECT_FALSE(config.attention_bias);
   EXPECT_FALSE(config.attention_output_bias);
@@ -57,7 +57,7 @@ TEST(GoldenConfigTest, ReadsQwen3) {
   EXPECT_EQ(config.num_key_value_heads, 4);
   EXPECT_EQ(config.head_dim, 16);
   EXPECT_EQ(RopeTheta(config), 1e6);
-  EXPECT_EQ(config.rms_norm_eps, 1e-6);
+  EXPECT_EQ(config.norm_eps, 1e-6);
   EXPECT_THAT(config.layers, Each(LayerConfig{.qk_norm = true}));
   EXPECT_TRUE(config.tie_word_embeddings);
   EXPECT_EQ(config.dtype, "bfloat16");

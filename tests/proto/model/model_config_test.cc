@@ -33,7 +33,7 @@ TEST(ModelConfigTest, AbsentFieldsHaveTheDefaultsOfTransformers) {
   EXPECT_EQ(llama.num_key_value_heads, 6);
   EXPECT_EQ(llama.head_dim, 8);
   EXPECT_EQ(llama.max_position_embeddings, 2048);
-  EXPECT_EQ(llama.rms_norm_eps, 1e-6);
+  EXPECT_EQ(llama.norm_eps, 1e-6);
   EXPECT_EQ(RopeTheta(llama), 10000.0);
   EXPECT_FALSE(llama.attention_bias || llama.attention_output_bias || llama.mlp_bias);
   EXPECT_FALSE(llama.tie_word_embeddings);
@@ -85,7 +85,7 @@ TEST(ModelConfigTest, DefaultsOfEveryFamilyAreThoseOfTransformers) {
     EXPECT_EQ(config.head_dim, expected.head_dim);
     EXPECT_EQ(config.max_position_embeddings, expected.max_position_embeddings);
     EXPECT_EQ(config.tie_word_embeddings, expected.tie_word_embeddings);
-    EXPECT_EQ(config.rms_norm_eps, 1e-6);
+    EXPECT_EQ(config.norm_eps, 1e-6);
     EXPECT_EQ(config.num_labels, 0);
     EXPECT_EQ(config.attention_bias, config.model_type == "qwen2");
     EXPECT_FALSE(config.attention_output_bias || config.mlp_bias);
@@ -149,6 +149,9 @@ TEST(ModelConfigTest, ActivationsAreRead) {
   const auto activation = [](const Json& config) { return Parse(config).hidden_activation; };
   EXPECT_EQ(activation(With(Llama(), "hidden_act", "swish")), Activation::kSilu);
   EXPECT_EQ(activation(With(Llama(), "hidden_act", "gelu_pytorch_tanh")), Activation::kGeluTanh);
+  EXPECT_EQ(activation(With(Llama(), "hidden_act", "gelu_new")), Activation::kGeluTanh);
+  EXPECT_EQ(activation(With(Llama(), "hidden_act", "gelu")), Activation::kGelu);
+  EXPECT_EQ(activation(With(Llama(), "hidden_act", "relu")), Activation::kRelu);
   EXPECT_EQ(activation(With(Gemma(), "hidden_act", "gelu")), Activation::kGeluTanh);
   EXPECT_EQ(activation(With(Gemma(), "hidden_act", "gelu_pytorch_tanh")), Activation::kGeluTanh);
   Json both = With(Gemma(), "hidden_act", "gelu");
@@ -163,9 +166,10 @@ TEST(ModelConfigTest, ActivationsAreRead) {
     EXPECT_EQ(activation(With(config, "hidden_activation", "gelu_pytorch_tanh")),
               Activation::kGeluTanh);
     EXPECT_EQ(activation(With(config, "hidden_act", "gelu_pytorch_tanh")), Activation::kGeluTanh);
-    EXPECT_THAT(ErrorOf(With(config, "hidden_activation", "gelu")),
-                AllOf(HasSubstr("hidden_activation is \"gelu\""),
-                      HasSubstr("silu, swish, gelu_pytorch_tanh")));
+    EXPECT_EQ(activation(With(config, "hidden_activation", "gelu")), Activation::kGelu);
+    EXPECT_THAT(ErrorOf(With(config, "hidden_activation", "quick_gelu")),
+                AllOf(HasSubstr("hidden_activation is \"quick_gelu\""),
+                      HasSubstr("silu, swish, gelu, gelu_python, gelu_pytorch_tanh")));
     EXPECT_THAT(ErrorOf(With(config, "hidden_act", "silu")), HasSubstr("hidden_act is \"silu\""));
   }
 }

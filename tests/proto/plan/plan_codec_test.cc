@@ -36,6 +36,7 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     made.stored = number();
     made.compute_end = number();
     made.kv = {random() % 2 == 0, number()};
+    made.later = number();
     return made;
   };
   const auto fraction = [&] { return static_cast<float>(random() % 1000) / 64; };
@@ -56,6 +57,13 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     if (random() % 2 == 0) {
       made.draw = {random(), static_cast<std::uint32_t>(random())};
     }
+    if (random() % 2 == 0) {
+      made.first_row = static_cast<std::int32_t>(random() % 100);
+      made.raw = random() % 2 == 0;
+      made.goes_on = random() % 2 == 0;
+      made.rows_before = number();
+      made.pooled = RandomList(random, 9, fraction);
+    }
     return made;
   };
   ForwardPlan plan;
@@ -67,6 +75,9 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
   plan.reads = RandomList(random, 20, read);
   plan.label_lists =
       RandomList(random, 5, [&] { return LabelList(RandomList(random, 8, number)); });
+  if (random() % 2 == 0) {
+    plan.step = {number(), number()};
+  }
   return plan;
 }
 
@@ -80,8 +91,10 @@ ForwardPlan SmallPlan() {
                       {SegmentKind::kBlock, true, 2, 0, 0, 1, {false, 32}}},
                      {0.5F, 2}}};
   plan.copies = {{64, 128, 3}};
-  plan.reads = {{2, 0, true, 5, 1, Draw{3, 4}}};
+  plan.reads = {{2, 0, true, 5, 1, Draw{3, 4}},
+                {.row = 2, .first_row = 1, .rows_before = 4, .pooled = {0.5F, -1}}};
   plan.label_lists = {{7, 8}, {9}};
+  plan.step = {2, 3};
   return plan;
 }
 
@@ -142,7 +155,7 @@ TEST_F(MalformedPlan, BytesLeftOverAreNoticed) {
 
 TEST_F(MalformedPlan, AListLongerThanTheBytesIsNoticedBeforeItIsAllocated) {
   std::vector<std::byte> bytes = EncodePlan(ForwardPlan{});
-  for (std::size_t list = 8; list < bytes.size(); list += 4) {
+  for (std::size_t list = 8; list + 4 <= bytes.size(); list += 4) {
     std::vector<std::byte> lying = bytes;
     for (std::size_t i = 0; i < 4; ++i) {
       lying[list + i] = std::byte{0xff};

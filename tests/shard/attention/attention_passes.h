@@ -116,6 +116,17 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     return sequence;
   }
 
+  /// One text.
+  Sequence RandomText(std::int32_t rows) {
+    Sequence text;
+    text.segments = {{proto::SegmentKind::kPrefix, rows, 0}};
+    GivePlaces(text);
+    text.queries = RandomHeads(rows, GetParam().query, 2);
+    text.keys = RandomHeads(rows, GetParam().kv, 2);
+    text.values = RandomHeads(rows, GetParam().kv, 1);
+    return text;
+  }
+
   /// Assigns places, with gaps between some of them.
   void GivePlaces(Sequence& sequence) {
     sequence.places.clear();
@@ -215,6 +226,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
     config.head_dim = heads.head_dim;
     config.query_scale = query_scale_;
     config.attn_logit_softcapping = softcap_;
+    config.bidirectional = bidirectional_;
     const proto::Partition partition = proto::MakePartition(config, rank, ranks);
     const std::int64_t layer = testing::RandomInt(random_, 0, kStoreLayers - 1);
     const AttentionKernels& kernels = heads.type.KernelsOf(KernelsFor(DetectCpuFeatures()));
@@ -321,7 +333,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
   void ExpectDense(const Part& part, std::size_t first_output, const Outputs& outputs) const {
     const Heads heads = GetParam();
     const Sequence& sequence = *part.sequence;
-    const auto sees = reference::DenseMask(sequence.segments, window_);
+    const auto sees = reference::DenseMask(sequence.segments, window_, bidirectional_);
     std::vector<proto::SegmentKind> kinds;
     for (const proto::Segment& segment : sequence.segments) {
       kinds.insert(kinds.end(), static_cast<std::size_t>(segment.length), segment.kind);
@@ -389,6 +401,7 @@ class SegmentAttentionTest : public ::testing::TestWithParam<Heads> {
   std::optional<std::int64_t> window_;
   double query_scale_ = 0;
   std::optional<double> softcap_;
+  bool bidirectional_ = false;
   std::int32_t kept_rows_ = 16;
   std::int32_t pass_rows_ = 16;
 };

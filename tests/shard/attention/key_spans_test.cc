@@ -43,7 +43,8 @@ class KeySpansTest : public ::testing::Test {
     const auto count = static_cast<std::size_t>(end - first);
     const auto places = map.rows().subspan(static_cast<std::size_t>(first), count);
     std::vector<KeySpan> spans;
-    FindSpans({plan_.sequences[0], places, window, weighted ? 0 : end - first}, weighted, spans);
+    FindSpans({plan_.sequences[0], places, window, bidirectional_, weighted ? 0 : end - first},
+              weighted, spans);
     return spans;
   }
 
@@ -84,13 +85,14 @@ class KeySpansTest : public ::testing::Test {
     // Number of the chain's first span; a thousand more than that of the chain before.
     std::int32_t first_span = 0;
     std::int32_t tiles = 0;  // Number of the chain's tiles so far.
+    const AttendedRows rows = {plan_.sequences[0], {}, window, bidirectional_};
     for (std::int32_t s = 0; s <= row.segment; ++s) {
       const PlanSegment& segment = segments[static_cast<std::size_t>(s)];
       if (!segment.continues && segment.kind != SegmentKind::kPrefix) {
         first_span += 1000;
         tiles = 0;
       }
-      const KeyRange keys = SeenKeys(row, segments, s, window);
+      const KeyRange keys = SeenKeys(rows, row, s);
       for (std::int32_t key = 0; key < segment.compute_end; key += 64, ++tiles) {
         if (std::max(key, keys.begin) < std::min(key + 64, keys.end)) {
           seen.push_back({s, key, first_span + tiles / 16});
@@ -132,6 +134,7 @@ class KeySpansTest : public ::testing::Test {
   std::mt19937 random_{5};
   proto::ForwardPlan plan_ = {.sequences = {proto::PlanSequence()}};
   std::int32_t rows_ = 0;
+  bool bidirectional_ = false;
 };
 
 TEST_F(KeySpansTest, AreCountedFromTheChainsFirstRow) {
@@ -190,6 +193,7 @@ TEST_F(KeySpansTest, CompanyMovesNoSpan) {
   for (int round = 0; round < 60; ++round) {
     plan_ = {.sequences = {proto::PlanSequence()}};
     rows_ = 0;
+    bidirectional_ = round % 3 == 0;
     AddRandom();
     RowMap map(rows_);
     map.Assign(plan_);
@@ -206,6 +210,23 @@ TEST_F(KeySpansTest, CompanyMovesNoSpan) {
       }
     }
   }
+}
+
+// Rows see all keys of their own segment, or those less than a window away.
+TEST_F(KeySpansTest, ReachToBothSides) {
+  bidirectional_ = true;
+  Add(SegmentKind::kPrefix, 2000);
+  std::vector<KeySpan> spans = SpansOf(0, 24);
+  ASSERT_EQ(spans.size(), 2U);
+  ExpectSpan(spans[0], 0, 0, 16);
+  ExpectSpan(spans[1], 0, 1024, 16);
+  spans = SpansOf(1100, 1124, false, 65);  // From key 1036 to key 1187.
+  ASSERT_EQ(spans.size(), 1U);
+  ExpectSpan(spans[0], 0, 1024, 3);
+  spans = SpansOf(1000, 1001, false, 65);  // From key 936 to key 1064.
+  ASSERT_EQ(spans.size(), 2U);
+  ExpectSpan(spans[0], 0, 896, 2);
+  ExpectSpan(spans[1], 0, 1024, 1);
 }
 
 // A window leaves out tiles in front of it, and moves no limit.

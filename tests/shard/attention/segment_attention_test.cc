@@ -68,6 +68,52 @@ TEST_P(SegmentAttentionTest, WindowsAreThoseOfTheDenseMask) {
   }
 }
 
+// A row sees every row of its own segment, or those less than a window away to both sides. Ranks,
+// threads, company and the rows that are computed change no bit.
+TEST_P(SegmentAttentionTest, RowsSeeBothSides) {
+  bidirectional_ = true;
+  for (const std::int64_t window : {0, 9, 65, 1000}) {
+    SCOPED_TRACE("window " + std::to_string(window));
+    window_ = window == 0 ? std::nullopt : std::optional(window);
+    const Sequence text = RandomText(RandomInt(random_, 1, 2) * 64 + RandomInt(random_, -1, 1));
+    const Sequence other = RandomText(RandomInt(random_, 1, 70));
+    const std::vector<Part> parts = {{&other, 0, other.rows()}, {&text, 0, text.rows()}};
+    const Outputs outputs = Forward(1, 2, parts);
+    std::size_t first = 0;
+    for (const Part& part : parts) {
+      ASSERT_NO_FATAL_FAILURE(ExpectDense(part, first, outputs));
+      first += static_cast<std::size_t>(part.end);
+    }
+    const auto begin = outputs.begin() + other.rows();
+    const Outputs expected(begin, begin + text.rows());
+    const std::vector<Part> alone = {{&text, 0, text.rows()}};
+    ExpectSameBits(Forward(2, 3, alone), expected);
+    const std::vector<std::int32_t> selected = {0, text.rows() / 2, text.rows() - 1};
+    Outputs of_selected;
+    for (const std::int32_t row : selected) {
+      of_selected.push_back(expected[static_cast<std::size_t>(row)]);
+    }
+    ExpectSameBits(Forward(1, 3, alone, selected), of_selected);
+  }
+}
+
+// A text of several spans, whole tiles to a thread and spans to a thread.
+TEST_P(SegmentAttentionTest, LongTextsThatSeeBothSides) {
+  bidirectional_ = true;
+  for (const std::int64_t window : {0, 300}) {
+    window_ = window == 0 ? std::nullopt : std::optional(window);
+    const Sequence text = RandomText(1100);
+    const std::vector<Part> alone = {{&text, 0, text.rows()}};
+    const Outputs expected = Forward(1, 1, alone);
+    const std::vector<std::int32_t> selected = {1, 500, 1030};
+    Outputs of_selected;
+    for (const std::int32_t row : selected) {
+      of_selected.push_back(expected[static_cast<std::size_t>(row)]);
+    }
+    ExpectSameBits(Forward(1, 3, alone, selected), of_selected);
+  }
+}
+
 // With Gemma 2's options, windows too. Ranks, parts and pages change no bit.
 TEST_P(SegmentAttentionTest, SoftCappedScoresWithAScaleOfTheirOwn) {
   query_scale_ = 0.3;

@@ -124,6 +124,33 @@ constexpr char kTwo[] = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}
                         R"("n":{"dtype":"I32","shape":[1],"data_offsets":[4,8]}})";
 constexpr char kOne[] = R"({"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
 
+TEST(CheckpointTest, AddsFilesOfFolders) {
+  const TempDir dir;
+  dir.Write("model.safetensors", SafetensorsFile(kTwo, "aaaannnn"));
+  std::filesystem::create_directory(dir.path() / "2_Dense");
+  dir.Write("2_Dense/model.safetensors", SafetensorsFile(kOne, "bbbb"));
+  Checkpoint checkpoint = Checkpoint::Open(dir.path());
+  checkpoint.AddFile("2_Dense/model.safetensors");
+  EXPECT_THAT(checkpoint.Names(), ElementsAre("2_Dense/b", "a", "n"));
+  EXPECT_EQ(checkpoint.Digests().at(1).name, "2_Dense/model.safetensors");
+  EXPECT_EQ(Vector(checkpoint.Get("2_Dense/b")), Vector(checkpoint.Require("2_Dense/b", {1})));
+  EXPECT_THAT(ErrorOf([&] { checkpoint.Require("2_Dense/b", {2}); }),
+              AllOf(HasSubstr("2_Dense/model.safetensors"), HasSubstr("has shape [1]")));
+  EXPECT_THAT(ErrorOf([&] { checkpoint.AddFile("3_Dense/model.safetensors"); }),
+              HasSubstr("3_Dense/model.safetensors: there is no such file"));
+}
+
+TEST(CheckpointTest, AddsAPrefixToNames) {
+  const TempDir dir;
+  dir.Write("model.safetensors", SafetensorsFile(kTwo, "aaaannnn"));
+  Checkpoint checkpoint = Checkpoint::Open(dir.path());
+  const std::vector<std::string_view> heads = {"n"};
+  checkpoint.AddPrefix("model.", heads);
+  EXPECT_THAT(checkpoint.Names(), ElementsAre("model.a", "n"));
+  EXPECT_TRUE(checkpoint.Has("model.a"));
+  EXPECT_FALSE(checkpoint.Has("a"));
+}
+
 TEST(CheckpointTest, ADtypeThatWeDoNotReadIsAnErrorWhenAskedFor) {
   const TempDir dir;
   dir.Write("model.safetensors", SafetensorsFile(kTwo, "aaaannnn"));

@@ -69,8 +69,13 @@ TEST_P(PageEnd, IsTheEndOfRows) {
     float* out = Floats(pages_[2], n);
     kernels_.rms_norm(a, b, n, 1e-5F, out);
     kernels_.add(a, n, out);
-    kernels_.swiglu(a, b, n, out);
-    kernels_.geglu(a, b, n, out);
+    kernels_.silu.gated(a, b, n, out);
+    kernels_.gelu_tanh.gated(a, b, n, out);
+    kernels_.gelu.gated(a, b, n, out);
+    kernels_.relu.gated(a, b, n, out);
+    kernels_.gelu.plain(a, n, out);
+    kernels_.layer_norm(a, b, nullptr, n, 1e-5F, out);
+    kernels_.layer_norm(a, b, Floats(pages_[3], n), n, 1e-5F, out);
     kernels_.soft_cap(3, n, out);
     EXPECT_NE(kernels_.dot(a, b, n), 0);
     float maximum = 0;

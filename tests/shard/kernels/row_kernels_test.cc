@@ -148,13 +148,13 @@ TEST_P(RowKernels, SwiGlu) {
       const std::vector<float> gate = RandomFloats(random_, n, size);
       const std::vector<float> up = RandomFloats(random_, n);
       std::vector<float> out(gate.size());
-      kernels_.swiglu(gate.data(), up.data(), n, out.data());
+      kernels_.silu.gated(gate.data(), up.data(), n, out.data());
       for (std::size_t i = 0; i < gate.size(); ++i) {
         ASSERT_NEAR(out[i], SwiGluOf(gate[i], up[i]), SwiGluTolerance(gate[i], up[i]))
             << "gate " << gate[i] << ", up " << up[i];
       }
       std::vector<float> in_place = gate;
-      kernels_.swiglu(in_place.data(), up.data(), n, in_place.data());
+      kernels_.silu.gated(in_place.data(), up.data(), n, in_place.data());
       ASSERT_TRUE(SameBits(in_place, out)) << "n " << n;
     }
   }
@@ -165,7 +165,7 @@ TEST_P(RowKernels, SwiGluOfLargeNumbers) {
                                    -86, -87,   -88, -89, -104, -1e4F, -1e30F};
   const std::vector<float> up(gate.size(), 0.75F);
   std::vector<float> out(gate.size());
-  kernels_.swiglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
+  kernels_.silu.gated(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
   for (std::size_t i = 0; i < gate.size(); ++i) {
     EXPECT_NEAR(out[i], SwiGluOf(gate[i], up[i]), SwiGluTolerance(gate[i], up[i])) << gate[i];
   }
@@ -175,7 +175,7 @@ TEST_P(RowKernels, SwiGluOfNonFiniteNumbers) {
   const std::vector<float> gate = {kNan, kInfinity, -kInfinity, 1, 1, 1, -1000};
   const std::vector<float> up = {1, 1, 1, kNan, kInfinity, -kInfinity, kNan};
   std::vector<float> out(gate.size());
-  kernels_.swiglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
+  kernels_.silu.gated(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
   for (std::size_t i = 0; i < gate.size(); ++i) {
     EXPECT_FALSE(std::isfinite(out[i])) << "gate " << gate[i] << ", up " << up[i];
   }
@@ -210,13 +210,13 @@ TEST_P(RowKernels, GeGlu) {
       const std::vector<float> gate = RandomFloats(random_, n, size);
       const std::vector<float> up = RandomFloats(random_, n);
       std::vector<float> out(gate.size());
-      kernels_.geglu(gate.data(), up.data(), n, out.data());
+      kernels_.gelu_tanh.gated(gate.data(), up.data(), n, out.data());
       for (std::size_t i = 0; i < gate.size(); ++i) {
         ASSERT_NEAR(out[i], GeGluOf(gate[i], up[i]), GeGluTolerance(gate[i], up[i]))
             << "gate " << gate[i] << ", up " << up[i];
       }
       std::vector<float> in_place = gate;
-      kernels_.geglu(in_place.data(), up.data(), n, in_place.data());
+      kernels_.gelu_tanh.gated(in_place.data(), up.data(), n, in_place.data());
       ASSERT_TRUE(SameBits(in_place, out)) << "n " << n;
     }
   }
@@ -227,7 +227,8 @@ TEST_P(RowKernels, GeGluOfLargeNumbers) {
                                    -9, -10,   -11, -12, -104, -1e4F, -1e13F, -1e30F};
   const std::vector<float> up(gate.size(), 0.75F);
   std::vector<float> out(gate.size());
-  kernels_.geglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
+  kernels_.gelu_tanh.gated(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()),
+                           out.data());
   for (std::size_t i = 0; i < gate.size(); ++i) {
     EXPECT_NEAR(out[i], GeGluOf(gate[i], up[i]), GeGluTolerance(gate[i], up[i])) << gate[i];
   }
@@ -237,7 +238,8 @@ TEST_P(RowKernels, GeGluOfNonFiniteNumbers) {
   const std::vector<float> gate = {kNan, kInfinity, -kInfinity, 1, 1, 1, -1000};
   const std::vector<float> up = {1, 1, 1, kNan, kInfinity, -kInfinity, kNan};
   std::vector<float> out(gate.size());
-  kernels_.geglu(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()), out.data());
+  kernels_.gelu_tanh.gated(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()),
+                           out.data());
   for (std::size_t i = 0; i < gate.size(); ++i) {
     EXPECT_FALSE(std::isfinite(out[i])) << "gate " << gate[i] << ", up " << up[i];
   }

@@ -290,8 +290,8 @@ void ExpectSlices(const Model& model, int rank, int ranks, Packer& packer) {
 
     const std::vector<float> ones(input_norm.size(), 1.0F);
     const bool is_folded = precision == Precision::kInt8;
-    EXPECT_EQ(layer.input_norm, is_folded ? ones : input_norm);
-    EXPECT_EQ(layer.pre_feedforward_norm, is_folded ? ones : pre_feedforward_norm);
+    EXPECT_EQ(layer.input_norm.weight, is_folded ? ones : input_norm);
+    EXPECT_EQ(layer.pre_feedforward_norm.weight, is_folded ? ones : pre_feedforward_norm);
     const auto expect_parts = [&](const std::vector<float>& found, bool is_there,
                                   const std::vector<std::pair<std::string, Range>>& parts) {
       std::vector<float> expected;
@@ -311,13 +311,13 @@ void ExpectSlices(const Model& model, int rank, int ranks, Packer& packer) {
     expect_parts(layer.gate_bias, config.mlp_bias, {{"mlp.gate_proj.bias", i}});
     expect_parts(layer.up_bias, config.mlp_bias, {{"mlp.up_proj.bias", i}});
     expect_parts(layer.down_bias, config.mlp_bias, {{"mlp.down_proj.bias", all}});
-    expect_parts(layer.query_norm, options.qk_norm,
+    expect_parts(layer.query_norm.weight, options.qk_norm,
                  {{"self_attn.q_norm.weight", {0, config.head_dim}}});
-    expect_parts(layer.key_norm, options.qk_norm,
+    expect_parts(layer.key_norm.weight, options.qk_norm,
                  {{"self_attn.k_norm.weight", {0, config.head_dim}}});
-    expect_parts(layer.post_attention_norm, options.post_attention_norm,
+    expect_parts(layer.post_attention_norm.weight, options.post_attention_norm,
                  {{"post_attention_layernorm.weight", all}});
-    expect_parts(layer.post_feedforward_norm, options.post_feedforward_norm,
+    expect_parts(layer.post_feedforward_norm.weight, options.post_feedforward_norm,
                  {{"post_feedforward_layernorm.weight", all}});
   }
 }

@@ -103,9 +103,10 @@ TEST_P(MemoryEstimateTest, WeightsAreThoseThatARankHolds) {
             bytes += precision == Precision::kInt8 && in > 0 ? out * 8 : 0;
           }
           for (const std::vector<float>* vector :
-               {&layer.input_norm, &layer.qkv_bias, &layer.query_norm, &layer.key_norm,
-                &layer.output_bias, &layer.post_attention_norm, &layer.pre_feedforward_norm,
-                &layer.gate_bias, &layer.up_bias, &layer.down_bias, &layer.post_feedforward_norm}) {
+               {&layer.input_norm.weight, &layer.qkv_bias, &layer.query_norm.weight,
+                &layer.key_norm.weight, &layer.output_bias, &layer.post_attention_norm.weight,
+                &layer.pre_feedforward_norm.weight, &layer.gate_bias, &layer.up_bias,
+                &layer.down_bias, &layer.post_feedforward_norm.weight}) {
             vectors += static_cast<std::int64_t>(vector->size());
           }
         }
@@ -197,6 +198,25 @@ TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
       EXPECT_GT(large.kv, small.kv);
       EXPECT_EQ(large.activations, small.activations);
     }
+  }
+}
+
+// What waits between the steps of a text: residuals, and keys and values of two layers.
+TEST(MemoryOfTexts, IsCountedForBidirectionalModels) {
+  const proto::ModelConfig config = proto::LoadModelConfig(
+      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/encoders/bert-classifier-labels");
+  const proto::Partition partition = proto::MakePartition(config, 0, 2);
+  for (const Precision precision : kPrecisions) {
+    proto::PlanLimits limits = kLimits;
+    limits.kept_kv_rows = 0;
+    const MemoryEstimate without = EstimateMemory(config, partition, limits, Weights(precision));
+    limits.text_rows = 960;
+    const MemoryEstimate with = EstimateMemory(config, partition, limits, Weights(precision));
+    EXPECT_EQ(with.activations - without.activations, 960 * config.hidden_size * 4);
+    EXPECT_EQ(with.kv - without.kv,
+              KvStore::Bytes(precision == Precision::kFloat32 ? 4 : 2, /*layers=*/2,
+                             partition.kv_heads.size(), config.head_dim, 960, 0));
+    EXPECT_EQ(with.touched, without.touched);
   }
 }
 

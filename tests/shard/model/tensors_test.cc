@@ -110,6 +110,25 @@ TEST_F(ClassifierTensors, AnLmHeadIsNotUsed) {
   }
 }
 
+// A pooled row's product with `score`, which is a step of a head.
+TEST_F(ClassifierTensors, AreStepsOfAHead) {
+  config_.read_head = {.pooling = {proto::Pooling::kMean},
+                       .steps = {{.weight = "score.weight", .out_features = 3}},
+                       .output_size = 3};
+  Write(false, {{"lm_head.weight", {200, 48}}});
+  Check();
+  EXPECT_EQ(FindTensor(AllTensors(config_), TensorRole::kLmHead), nullptr);
+  config_.read_head->pooling.push_back(proto::Pooling::kMax);  // Twice as many values.
+  ExpectRefused("score.weight");
+}
+
+TEST_F(ClassifierTensors, AreUnusedInAnEmbedder) {
+  Write(true, {{"lm_head.weight", {200, 48}}});
+  config_.num_labels = 0;
+  config_.read_head = {.pooling = {proto::Pooling::kMean}, .output_size = 48};
+  Check();
+}
+
 TEST_F(ClassifierTensors, OthersAreRefused) {
   Write(false, {{"classifier.weight", {3, 48}}});
   ExpectRefused("classifier.weight");

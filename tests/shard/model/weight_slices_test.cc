@@ -62,9 +62,9 @@ std::vector<float> Numbers(const Checkpoint& checkpoint, const proto::ModelConfi
                                 {arithmetic.layer_backend(), arithmetic.layers(), pool, scratch});
   std::vector<float> numbers;
   for (const std::vector<float>* vector :
-       {&layer.input_norm, &layer.qkv_bias, &layer.query_norm, &layer.key_norm, &layer.output_bias,
-        &layer.post_attention_norm, &layer.pre_feedforward_norm, &layer.gate_bias, &layer.up_bias,
-        &layer.down_bias, &layer.post_feedforward_norm}) {
+       {&layer.input_norm.weight, &layer.qkv_bias, &layer.query_norm.weight, &layer.key_norm.weight,
+        &layer.output_bias, &layer.post_attention_norm.weight, &layer.pre_feedforward_norm.weight,
+        &layer.gate_bias, &layer.up_bias, &layer.down_bias, &layer.post_feedforward_norm.weight}) {
     numbers.insert(numbers.end(), vector->begin(), vector->end());
   }
   const auto add_products = [&](const Linear& linear, std::int64_t in) {

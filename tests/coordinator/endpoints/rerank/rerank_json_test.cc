@@ -159,7 +159,6 @@ TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
   ExpectRefused(with("top_k", 3), "not_supported", "top_k");
   ExpectRefused(with("chat_template_kwargs", {{"instruction", "i"}}), "not_supported",
                 "chat_template_kwargs");
-  ExpectRefused(with("max_tokens_per_query", 5), "not_supported", "max_tokens_per_query");
   ExpectRefused(with("apply_softmax", false), "not_supported", "apply_softmax");
   ExpectRefused(with("temperature", 0.5), "not_supported", "temperature");
   ExpectRefused(with("label_token_ids", {1}), "not_supported", "label_token_ids");

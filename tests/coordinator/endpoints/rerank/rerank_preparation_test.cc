@@ -96,6 +96,32 @@ std::vector<std::pair<std::size_t, std::int32_t>> RowsOf(const PreparedRequest& 
   return rows;
 }
 
+TEST(RerankPreparation, ALongQueryIsCutIfTheRequestSaysSo) {
+  const RerankServer server;
+  const auto tokens = [&](const json& more) {
+    json body = {{"query", "qé"}, {"documents", {"a"}}};
+    body.update(more);
+    return server.Prepared(body).sequences[0].AllTokens();
+  };
+  Ids cut = FromStart("why:q-a?");
+  EXPECT_EQ(tokens({{"max_tokens_per_query", 1}}), cut);
+  EXPECT_EQ(tokens({{"max_tokens_per_query", 2}}), cut) << "half a character is left out";
+  EXPECT_EQ(tokens({{"max_tokens_per_query", 3}}), FromStart("why:qé-a?"));
+  EXPECT_EQ(tokens({{"max_tokens_per_query", 0}}), FromStart("why:qé-a?"));
+}
+
+TEST(RerankPreparation, OnlyDocumentsAreCutOtherwise) {
+  const RerankServer server;
+  const auto with = [&](const std::string& strategy) {
+    const json body = {{"query", "q"}, {"documents", {"a"}}, {"truncation_strategy", strategy}};
+    const auto prepared = server.Prepare(body.dump());
+    return prepared ? "none" : prepared.error().reason + " " + prepared.error().param;
+  };
+  EXPECT_EQ(with("only_second"), "none");
+  EXPECT_EQ(with("longest_first"), "not_supported truncation_strategy");
+  EXPECT_EQ(with("none"), "unknown_truncation_strategy truncation_strategy");
+}
+
 TEST(RerankPreparation, DocumentsAreBlocksBehindTheQuery) {
   const RerankServer server;
   const PreparedRequest prepared =

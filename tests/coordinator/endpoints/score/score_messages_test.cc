@@ -77,6 +77,10 @@ TEST(ScoreRequestFromMessage, TakesEveryField) {
   message.set_cache_salt("tenant");
   message.set_priority(-7);
   message.mutable_score_extraction_token()->set_id(0);
+  message.set_truncate(false);
+  message.set_truncate_prompt_tokens(8);
+  message.set_truncation_direction("left");
+  message.set_truncation_strategy("only_second");
   const MessageRequest<v1::ScoreRequest> request = Read(message);
   message.set_model("");  // Moved, like the salt.
   message.set_cache_salt("");

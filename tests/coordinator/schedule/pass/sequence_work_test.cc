@@ -1,5 +1,6 @@
 #include "coordinator/schedule/pass/sequence_work.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -60,11 +61,11 @@ TEST(SequenceWork, IsThatOfEachRow) {
   for (int i = 0; i < 300; ++i) {
     const PackedSequence sequence = maker.Make().sequences[0];
     std::vector<std::int32_t> stored(sequence.segments.size());
-    EXPECT_EQ(WorkOf(sequence), Counted(sequence, stored));
+    EXPECT_EQ(WorkOf(sequence, {}), Counted(sequence, stored));
     for (std::size_t j = 0; j < stored.size(); ++j) {
       stored[j] = sequence.segments[j].length * (i % 3) / 2;
     }
-    EXPECT_EQ(WorkOf(sequence, stored), Counted(sequence, stored));
+    EXPECT_EQ(WorkOf(sequence, {}, stored), Counted(sequence, stored));
   }
 }
 
@@ -97,7 +98,7 @@ TEST(SequenceWork, IsCountedExactlyByAPass) {
         run.Take(rows);
         cache.PassDone();
       }
-      const PassWork expected = WorkOf(sequence);
+      const PassWork expected = WorkOf(sequence, {});
       // A stored row that is read is computed again.
       EXPECT_GE(sum.rows, expected.rows);
       EXPECT_EQ(sum.reads, expected.reads);
@@ -111,16 +112,59 @@ TEST(SequenceWork, IsCountedExactlyByAPass) {
   }
 }
 
+/// The keys of row `row` of a text of `rows` rows behind `before` others.
+std::int64_t KeysOfRow(std::int64_t before, std::int64_t row, std::int64_t rows,
+                       std::int64_t window, bool both_sides) {
+  std::int64_t keys = 0;
+  for (std::int64_t key = -before; key < rows; ++key) {
+    const bool is_seen =
+        both_sides ? key > row - window && key < row + window : key > row - window && key <= row;
+    keys += is_seen ? 1 : 0;
+  }
+  return keys;
+}
+
+TEST(SequenceWork, KeysWithinWindowsAreThoseOfTheMeanLayer) {
+  for (const bool both_sides : {false, true}) {
+    for (const std::int64_t window : {1, 2, 5, 40, 1000}) {
+      for (const std::int64_t begin :
+           both_sides ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{0, 7}) {
+        for (const std::int64_t end : {begin, begin + 1, begin + 4, begin + 50}) {
+          const std::int64_t before = both_sides ? 0 : 11;
+          std::int64_t near = 0;
+          std::int64_t all = 0;
+          for (std::int64_t row = begin; row < end; ++row) {
+            near += KeysOfRow(before, row, end, window, both_sides);
+            all += KeysOfRow(before, row, end, 1 << 20, both_sides);
+          }
+          const auto keys = [&](double share) {
+            return KeyCount::Keys(
+                before, begin, end,
+                {.both_sides = both_sides, .window = window, .windowed_share = share});
+          };
+          EXPECT_EQ(keys(0), all);
+          EXPECT_EQ(keys(1), near);
+          EXPECT_EQ(keys(0.75), std::llround(0.25 * static_cast<double>(all) +
+                                             0.75 * static_cast<double>(near)));
+        }
+      }
+    }
+  }
+}
+
 TEST(SequenceWork, RowsWithinATime) {
   const PassRates rates = {.row = 1e-3, .key = 1e-6};
-  for (const std::int64_t keys : {0, 100, 100000}) {
-    for (const double seconds : {0.01, 0.2, 3.0}) {
-      const std::int64_t rows = RowsWithin(seconds, rates, keys);
-      const auto takes = [&](std::int64_t n) {
-        return rates.Seconds({.rows = n, .keys = KeyCount::Keys(keys, 0, n)});
-      };
-      EXPECT_LE(takes(rows), seconds * 1.01);
-      EXPECT_GE(takes(rows + 2), seconds * 0.99);
+  for (const proto::KeyReach& reach :
+       {proto::KeyReach(), proto::KeyReach{.window = 64, .windowed_share = 0.5}}) {
+    for (const std::int64_t before : {0, 100, 100000}) {
+      for (const double seconds : {0.01, 0.2, 3.0}) {
+        const std::int64_t rows = RowsWithin(seconds, rates, before, reach);
+        const auto takes = [&](std::int64_t n) {
+          return rates.Seconds({.rows = n, .keys = KeyCount::Keys(before, 0, n, reach)});
+        };
+        EXPECT_LE(takes(rows), seconds);
+        EXPECT_GT(takes(rows + 1), seconds);
+      }
     }
   }
   EXPECT_EQ(RowsWithin(-1, rates, 5), 0);

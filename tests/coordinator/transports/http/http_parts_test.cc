@@ -303,14 +303,14 @@ TEST(HeadParser, RefusesWhatItDoesNotUnderstand) {
 
 TEST(Routes, FindEndpointsAndResourcesAndSayWhatThereIs) {
   const std::vector<Resource> resources = {{"/health", [] { return Share({}); }}};
-  const std::vector<RefusedUrl> refused = {{"/v1/embeddings", "There are no embeddings."}};
+  const std::vector<RefusedUrl> refused = {{"/v1/images", "There are no images."}};
   const Routes routes(Endpoints(), resources, refused);
   EXPECT_EQ(routes.Find("/v1/score").endpoint, routes.Find("/score").endpoint);
   EXPECT_EQ(routes.Find("/v1/score").Allow(), "POST, OPTIONS");
   EXPECT_EQ(routes.Find("/health").Allow(), "GET, HEAD, OPTIONS");
-  EXPECT_FALSE(routes.Find("/v1/embeddings").exists());
+  EXPECT_FALSE(routes.Find("/v1/images").exists());
   const auto not_found = [&](const char* path) { return routes.NotFound(path, routes.Find(path)); };
-  EXPECT_EQ(not_found("/v1/embeddings").message, "There are no embeddings.");
+  EXPECT_EQ(not_found("/v1/images").message, "There are no images.");
   EXPECT_FALSE(routes.Find("/v1").exists());
   EXPECT_THAT(not_found("/v1").message, HasSubstr("POST /v1/score"));
   EXPECT_THAT(not_found("/v1").message, HasSubstr("GET /health"));

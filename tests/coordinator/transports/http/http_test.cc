@@ -23,7 +23,7 @@ HttpOptions WithResources() {
                           return Share({503, "text/plain", "not ready"});
                         }},
                        {"/broken", []() -> SharedContent { throw std::bad_alloc(); }}};
-  options.refused_urls = {{"/v1/embeddings", "There are no embeddings; see /v1/rerank."}};
+  options.refused_urls = {{"/v1/images", "There are no images; see /v1/rerank."}};
   return options;
 }
 
@@ -113,7 +113,7 @@ TEST(Http, ErrorsAreInTheDialectOfTheEndpointAndKeepTheConnection) {
       expect(Post("/v1/score", "{}", "Content-Encoding: br\r\n"), 415, "wrong_content_encoding");
   EXPECT_EQ(encoding.Field("Accept-Encoding"), "gzip, deflate, zstd");
   EXPECT_THAT(expect(Post("/nothing", "{}"), 404, "unknown_url").body, HasSubstr("POST /v1/score"));
-  EXPECT_THAT(expect(Post("/v1/embeddings", "{}"), 404, "not_supported").body,
+  EXPECT_THAT(expect(Post("/v1/images", "{}"), 404, "not_supported").body,
               HasSubstr("see /v1/rerank"));
   EXPECT_EQ(expect(Get("/v1/score"), 405, "wrong_method").Field("Allow"), "POST, OPTIONS");
   EXPECT_EQ(expect(Post("/state", "{}"), 405, "wrong_method").Field("Allow"), "GET, HEAD, OPTIONS");

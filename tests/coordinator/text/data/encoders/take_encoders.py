@@ -13,7 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import make_tokenizers as base
 from tokenizers import Tokenizer
 
-NAMES = ["modernbert", "roberta", "wordpiece-accents", "wordpiece-cased", "wordpiece-uncased", "xlm-roberta-converted"]
+NAMES = ["modernbert", "roberta", "wordpiece-accents", "wordpiece-cased", "wordpiece-uncased", "wordpiece-vocab-txt",
+         "xlm-roberta-converted"]
 LONG = ["roberta", "wordpiece-uncased"]
 # Every n-th line is taken. The first texts and the first pairs are the hardest.
 PARTS = {"vectors.jsonl": (150, 10), "single.jsonl": (70, 1), "pairs.jsonl": (10, 3)}

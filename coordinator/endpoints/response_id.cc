@@ -1,5 +1,6 @@
-#include "coordinator/endpoints/rerank/response_id.h"
+#include "coordinator/endpoints/response_id.h"
 
+#include <chrono>
 #include <cstdint>
 
 #include "coordinator/generate/seed.h"
@@ -23,6 +24,13 @@ std::string ResponseId(std::string_view prefix, const std::optional<ResponseIden
     AppendHex(id, identity ? HashedSeed(identity->id_seed, half) : RandomBits());
   }
   return id;
+}
+
+std::int64_t CreatedTime(const std::optional<ResponseIdentity>& identity) {
+  return identity ? identity->created
+                  : std::chrono::duration_cast<std::chrono::seconds>(
+                        std::chrono::system_clock::now().time_since_epoch())
+                        .count();
 }
 
 }  // namespace scorecast::coordinator

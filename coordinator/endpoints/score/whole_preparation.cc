@@ -1,0 +1,138 @@
+#include "coordinator/endpoints/score/whole_preparation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "coordinator/endpoints/truncation.h"
+#include "coordinator/prompts/text_pairs.h"
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/schedule/pages/capacity.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::PackedSequence;
+using proto::Unexpected;
+
+WholeTextCut CutOfRequest(const v1::ScoreRequest& request) {
+  WholeTextCut cut;
+  cut.truncate = !request.has_truncate() || request.truncate();
+  if (request.has_truncate_prompt_tokens()) {
+    cut.truncate_prompt_tokens = request.truncate_prompt_tokens();
+  }
+  if (request.has_truncation_direction()) {
+    cut.direction = request.truncation_direction();
+  }
+  if (request.has_truncation_strategy()) {
+    cut.strategy = request.truncation_strategy();
+  }
+  return cut;
+}
+
+/// Nothing is added to ids. The query has the type 0, and the item the type 1.
+TypedTokens JoinedIds(std::span<const TokenId> query, std::span<const TokenId> item) {
+  TypedTokens joined;
+  joined.ids.assign(query.begin(), query.end());
+  joined.types.assign(query.size(), 0);
+  joined.ids.insert(joined.ids.end(), item.begin(), item.end());
+  joined.types.resize(joined.ids.size(), 1);
+  return joined;
+}
+
+/// The fault of one item's ids, the query's included.
+std::optional<Error> IdsFault(const TypedTokens& text, std::size_t item,
+                              const RequestContext& context) {
+  const std::string field = At("items", item);
+  if (text.ids.empty()) {
+    return BadRequest("empty_prompt", "The query and " + field + " together have no token.", field);
+  }
+  const auto rows = static_cast<std::int64_t>(text.ids.size());
+  if (rows > context.config.max_position_embeddings) {
+    return TooManyPositions(Exceeds(rows, context.config.max_position_embeddings), item);
+  }
+  return VocabularyFault(text.ids, field, context.config.vocab_size);
+}
+
+}  // namespace
+
+std::optional<Error> WholeFieldFault(const v1::ScoreRequest& request,
+                                     const RequestContext& context) {
+  const auto not_supported = [](const std::string& field, const std::string& why) {
+    return BadRequest("not_supported", field + " is not supported: " + why, field);
+  };
+  if (!context.config.read_head) {
+    const std::string why = "the model does not read pairs of texts, and texts are not cut.";
+    if (request.has_truncation_strategy()) {
+      return not_supported("truncation_strategy", why);
+    }
+    return request.has_truncate_prompt_tokens() && request.truncate_prompt_tokens() != -1
+               ? std::optional(not_supported("truncate_prompt_tokens", why))
+               : std::nullopt;
+  }
+  const std::string why = "the model reads query and item as a pair of texts.";
+  if (request.item_first()) {
+    return not_supported("item_first", why);
+  }
+  return request.has_score_extraction_token()
+             ? std::optional(not_supported("score_extraction_token", why))
+             : std::nullopt;
+}
+
+Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
+                                                   ScoreReadout& readout) {
+  const RequestContext& context = checked.context;
+  Expected<Truncation> truncation = TruncationOf(CutOfRequest(checked.request), context);
+  if (!truncation) {
+    return Unexpected(std::move(truncation).error());
+  }
+  std::optional<TextPairs> pairs;
+  if (IsText(checked.query) && !checked.items.empty()) {
+    Expected<TextPairs, TypedFault> made =
+        TextPairs::Make(*context.tokenizer, Text(checked.query),
+                        {.truncation = *truncation,
+                         .special_tokens = context.options.special_tokens_in_text,
+                         .interruption = context.interruption});
+    if (!made) {
+      return Unexpected(PairError(made.error(), "query", "items"));
+    }
+    pairs = *std::move(made);
+  }
+  std::vector<PackedSequence> sequences;
+  sequences.reserve(checked.items.size());
+  for (std::size_t i = 0; i < checked.items.size(); ++i) {
+    if (auto fault = StopFault(context.interruption)) {
+      return Unexpected(*std::move(fault));
+    }
+    TypedTokens text;
+    if (pairs) {
+      Expected<TypedTokens, TypedFault> pair = pairs->With(Text(checked.items[i]));
+      if (!pair) {
+        return Unexpected(PairError(pair.error(), "query", At("items", i)));
+      }
+      text = *std::move(pair);
+    } else {
+      text = JoinedIds(Ids(checked.query), Ids(checked.items[i]));
+    }
+    if (auto fault = IdsFault(text, i, context)) {
+      return Unexpected(*std::move(fault));
+    }
+    readout.prompt_tokens += static_cast<std::int64_t>(text.ids.size());
+    readout.item_rows.push_back(i);
+    sequences.push_back(WholeSequence(std::move(text), context.config));
+    if (auto fault = CapacityFault(sequences.back(), context.limits)) {
+      fault->param = At("items", i);
+      return Unexpected(*std::move(fault));
+    }
+  }
+  return sequences;
+}
+
+}  // namespace scorecast::coordinator

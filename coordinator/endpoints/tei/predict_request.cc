@@ -1,0 +1,169 @@
+#include "coordinator/endpoints/tei/predict_request.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/class_scores.h"
+#include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/endpoints/tei/text_options.h"
+#include "coordinator/request/request_error.h"
+#include "proto/base/count.h"
+#include "proto/http_responses.pb.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using nlohmann::json;
+using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
+
+struct TeiPredictReadout : Readout {
+  bool is_list = false;  ///< Otherwise the only text is in no list.
+  bool is_raw = false;
+  const std::vector<std::string>* label_names = nullptr;
+  std::size_t num_texts = 0;
+
+  Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
+    auto response = std::make_unique<v1::TeiPredictResponse>();
+    for (std::size_t i = 0; i < num_texts; ++i) {
+      const Expected<std::vector<double>> scores =
+          ClassScores(rows[i].front(), is_raw, At("inputs", i));
+      if (!scores) {
+        return Unexpected(scores.error());
+      }
+      std::vector<std::size_t> best_first(scores->size());
+      std::iota(best_first.begin(), best_first.end(), std::size_t{0});
+      std::ranges::stable_sort(
+          best_first, [&](std::size_t a, std::size_t b) { return (*scores)[a] > (*scores)[b]; });
+      for (const std::size_t index : best_first) {
+        v1::TeiPrediction& prediction = *response->add_predictions();
+        prediction.set_score((*scores)[index]);
+        prediction.set_label((*label_names)[index]);
+      }
+      if (is_list) {
+        response->add_counts(static_cast<std::int64_t>(scores->size()));
+      }
+    }
+    return std::make_unique<EndpointResponse>(std::move(response));
+  }
+  std::string Summary() const override { return proto::Count(num_texts, "text"); }
+  std::int64_t Items() const override { return static_cast<std::int64_t>(num_texts); }
+};
+
+/// Texts, one for a text and two for a pair.
+using TextOrPair = std::vector<std::string>;
+
+struct PredictInputs {
+  std::vector<TextOrPair> texts;
+  bool is_list = false;
+};
+
+Error WrongInputs() {
+  return BadRequest("wrong_type",
+                    "inputs must be a string, a pair [string, string], or a list of lists of one "
+                    "string or two.",
+                    "inputs");
+}
+
+/// The one or two strings of a list. Nothing if it has others.
+std::optional<TextOrPair> StringsOf(const json& list) {
+  TextOrPair texts;
+  for (const json& text : list) {
+    if (!text.is_string() || texts.size() == 2) {
+      return std::nullopt;
+    }
+    texts.push_back(text.get<std::string>());
+  }
+  return list.is_array() && !texts.empty() ? std::optional(std::move(texts)) : std::nullopt;
+}
+
+/// As text-embeddings-inference reads them: a list of one or two strings is one text or pair.
+Expected<PredictInputs> PredictInputsOf(const std::string& text) {
+  const json inputs = json::parse(text);
+  PredictInputs read;
+  if (inputs.is_string()) {
+    read.texts.push_back({inputs.get<std::string>()});
+    return read;
+  }
+  if (!inputs.is_array() || inputs.empty()) {
+    return Unexpected(WrongInputs());
+  }
+  if (inputs.front().is_string()) {
+    std::optional<TextOrPair> one = StringsOf(inputs);
+    if (!one) {
+      return Unexpected(WrongInputs());
+    }
+    read.texts.push_back(*std::move(one));
+    return read;
+  }
+  read.is_list = true;
+  for (const json& element : inputs) {
+    std::optional<TextOrPair> one = StringsOf(element);
+    if (!one) {
+      return Unexpected(WrongInputs());
+    }
+    read.texts.push_back(*std::move(one));
+  }
+  return read;
+}
+
+}  // namespace
+
+Expected<PreparedRequest> PrepareTeiPredict(MessageRequest<v1::TeiPredictRequest> request,
+                                            const RequestContext& context,
+                                            const OnDelta& /*on_delta*/) {
+  const v1::TeiPredictRequest& message = request.message;
+  if (auto fault = OptionsFault(request)) {
+    return Unexpected(*std::move(fault));
+  }
+  const Expected<PredictInputs> inputs = PredictInputsOf(message.inputs());
+  if (!inputs) {
+    return Unexpected(inputs.error());
+  }
+  TextInputs texts = {.texts = {}, .field = "inputs"};
+  for (const TextOrPair& one : inputs->texts) {
+    texts.texts.push_back({std::string_view(one[0]), std::nullopt});
+    if (one.size() == 2) {
+      if (!context.config.read_head) {
+        return Unexpected(
+            BadRequest("no_pairs", "This model reads one text: join the pair as its prompt has it.",
+                       "inputs"));
+      }
+      texts.texts.back().second = one[1];
+    }
+  }
+  Expected<TextSequences> made = MakeTeiSequences(message, std::move(texts), context);
+  if (!made) {
+    return Unexpected(std::move(made).error());
+  }
+  auto readout = std::make_shared<TeiPredictReadout>();
+  readout->is_list = inputs->is_list;
+  readout->is_raw = message.raw_scores();
+  readout->label_names = &context.options.label_names;
+  readout->num_texts = made->sequences.size();
+  readout->prompt_tokens = made->prompt_tokens;
+  return PreparedRequest{
+      .sequences = std::move(made->sequences), .generations = {}, .readout = std::move(readout)};
+}
+
+std::int64_t TeiPredictResponseBytesBound(const MessageRequest<v1::TeiPredictRequest>& request,
+                                          const proto::ModelConfig& config) {
+  // Each text has quotation marks, and each class a name, which is text of a file of the model.
+  constexpr std::int64_t kLabelBytes = 256;
+  const std::int64_t texts =
+      std::max<std::int64_t>(std::ranges::count(request.message.inputs(), '"') / 2, 1);
+  return kOtherBytes +
+         texts * (kListBytes + config.num_labels * (kLabelBytes + kListBytes + kNumberBytes));
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,263 @@
+#include "coordinator/endpoints/text_sequences.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "coordinator/endpoints/truncation.h"
+#include "coordinator/prompts/text_pairs.h"
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/schedule/pages/capacity.h"
+#include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
+#include "proto/log/log.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::PackedSequence;
+using proto::Unexpected;
+
+void LogIgnoredPrompt(std::string_view name) {
+  static std::atomic<bool> is_logged = false;
+  if (!is_logged.exchange(true)) {
+    proto::LogInfo(
+        "a request asks for the prompt {}, which the model does not have; such texts get no prompt "
+        "(logged once)",
+        Quoted(name));
+  }
+}
+
+/// The prompt that is put before texts. Empty if there is none.
+Expected<std::string_view> PromptOf(const TextInputs& inputs, const EmbeddingPrompts& prompts) {
+  const bool is_own_field = inputs.prompt_field == "prompt_name";
+  const EmbeddingPrompts::Prompt* const prompt = !inputs.prompt_name ? prompts.Default()
+                                                 : is_own_field
+                                                     ? prompts.FindOwn(*inputs.prompt_name)
+                                                     : prompts.Find(*inputs.prompt_name);
+  if (prompt != nullptr) {
+    return std::string_view(prompt->text);
+  }
+  if (!inputs.prompt_name) {
+    return std::string_view();
+  }
+  if (IsUsualPromptName(*inputs.prompt_name, !prompts.empty())) {
+    LogIgnoredPrompt(*inputs.prompt_name);
+    return std::string_view();
+  }
+  std::string names;
+  for (const EmbeddingPrompts::Prompt& one : prompts.all()) {
+    names += (names.empty() ? "" : ", ") + one.name;
+  }
+  return Unexpected(BadRequest("unknown_prompt",
+                               "The model has no prompt " + Quoted(*inputs.prompt_name) + ". " +
+                                   (names.empty() ? "It has none." : "It has: " + names + "."),
+                               inputs.prompt_field));
+}
+
+bool IsEmpty(const TextInput& input) {
+  const bool is_first_empty =
+      IsText(input.first) ? Text(input.first).empty() : Ids(input.first).empty();
+  return is_first_empty && !input.second;
+}
+
+class SequenceMaker {
+ public:
+  SequenceMaker(const TextInputs& inputs, std::string_view prompt, const RequestContext& context)
+      : inputs_(inputs),
+        prompt_(prompt),
+        context_(context),
+        limit_(std::min(inputs.length.max_tokens, MostTextTokens(context))) {
+    if (!context.config.read_head) {
+      std::vector<TokenId> classes(static_cast<std::size_t>(context.config.num_labels));
+      std::iota(classes.begin(), classes.end(), TokenId{0});
+      classes_ = proto::LabelList(std::move(classes));
+    }
+  }
+
+  Expected<TextSequences> Make() const {
+    TextSequences made;
+    made.sequences.reserve(inputs_.texts.size());
+    for (std::size_t i = 0; i < inputs_.texts.size(); ++i) {
+      if (auto fault = StopFault(context_.interruption)) {
+        return Unexpected(*std::move(fault));
+      }
+      const std::string field = inputs_.texts.size() == 1 ? inputs_.field : At(inputs_.field, i);
+      Expected<TypedTokens> tokens = TokensOf(inputs_.texts[i], field);
+      if (!tokens) {
+        return Unexpected(std::move(tokens).error());
+      }
+      made.prompt_tokens += static_cast<std::int64_t>(tokens->ids.size());
+      made.sequences.push_back(SequenceOf(*std::move(tokens)));
+      if (auto fault = CapacityFault(made.sequences.back(), context_.limits)) {
+        fault->param = field;
+        return Unexpected(*std::move(fault));
+      }
+    }
+    return made;
+  }
+
+ private:
+  Expected<TypedTokens> TokensOf(const TextInput& input, const std::string& field) const {
+    if (IsEmpty(input)) {
+      return Unexpected(BadRequest("empty_input", field + " must not be empty.", field));
+    }
+    Expected<TypedTokens> tokens =
+        IsText(input.first) ? Encoded(input, field) : Taken(Ids(input.first), field);
+    if (!tokens) {
+      return tokens;
+    }
+    if (tokens->ids.empty()) {  // The tokenizer drops all of the text, and adds nothing.
+      return Unexpected(BadRequest("no_tokens", field + " has no tokens.", field));
+    }
+    // The tokenizer may have more tokens than the model.
+    if (auto fault = VocabularyFault(tokens->ids, field, context_.config.vocab_size)) {
+      return Unexpected(*std::move(fault));
+    }
+    return tokens;
+  }
+
+  Expected<TypedTokens> Encoded(const TextInput& input, const std::string& field) const {
+    if (context_.tokenizer == nullptr) {
+      return Unexpected(NoTokenizer(field));
+    }
+    const std::string_view first = Text(input.first);
+    if (!IsValidUtf8(first) || (input.second && !IsValidUtf8(*input.second))) {
+      return Unexpected(InvalidUtf8(field));
+    }
+    const TypedOptions options = {
+        .prompt = prompt_,
+        .truncation = {.max_length = limit_,
+                       .strategy = inputs_.length.cut ? Truncation::Strategy::kLongestFirst
+                                                      : Truncation::Strategy::kNone,
+                       .side = inputs_.length.cut.value_or(Truncation::Side::kRight)},
+        .special_tokens = context_.options.special_tokens_in_text,
+        .limits = {.interruption = context_.interruption}};
+    Expected<TypedTokens, TypedFault> tokens =
+        input.second ? EncodeTyped(*context_.tokenizer, first, *input.second, options)
+                     : EncodeTyped(*context_.tokenizer, first, options);
+    if (tokens) {
+      return *std::move(tokens);
+    }
+    const TypedFault& fault = tokens.error();
+    return Unexpected(fault.kind == TypedFault::Kind::kEncode
+                          ? EncodeError(fault.encode, TooLong(field), field)
+                          : TooLong(field));
+  }
+
+  Expected<TypedTokens> Taken(std::span<const TokenId> ids, const std::string& field) const {
+    if (static_cast<std::int64_t>(ids.size()) > limit_) {
+      if (!inputs_.length.cut) {
+        return Unexpected(TooLong(field));
+      }
+      const auto most = static_cast<std::size_t>(limit_);
+      ids = inputs_.length.cut == Truncation::Side::kRight ? ids.first(most) : ids.last(most);
+    }
+    return TypedTokens{.ids = {ids.begin(), ids.end()}, .types = {}};
+  }
+
+  PackedSequence SequenceOf(TypedTokens tokens) const {
+    const auto first_row = static_cast<std::int32_t>(tokens.first_row_after_prompt);
+    PackedSequence sequence = WholeSequence(std::move(tokens), context_.config);
+    proto::RowRead& read = sequence.reads.front();
+    if (inputs_.reads_all_rows) {
+      const auto rows = static_cast<std::int32_t>(sequence.rows());
+      sequence.reads.clear();
+      for (std::int32_t row = 0; row < rows; ++row) {
+        sequence.reads.push_back({.row = row, .first_row = row, .raw = true});
+      }
+    } else if (context_.config.read_head) {
+      read.first_row = context_.options.embedder.pools_prompt ? 0 : first_row;
+      read.keeps_length = inputs_.keeps_length;
+    } else {
+      read.first_row = -1;
+      sequence.label_lists.push_back(classes_);
+    }
+    return sequence;
+  }
+
+  Error TooLong(const std::string& field) const {
+    return {inputs_.length.too_long_code, "context_length_exceeded",
+            "This model's maximum context length is " + proto::Count(limit_, "token") + ", but " +
+                field + " has more.",
+            field};
+  }
+
+  const TextInputs& inputs_;
+  const std::string_view prompt_;
+  const RequestContext& context_;
+  const std::int64_t limit_;
+  proto::LabelList classes_;  ///< Of a causal classifier.
+};
+
+}  // namespace
+
+std::vector<TextInput> InputsOf(const std::vector<TextOrIds>& texts) {
+  std::vector<TextInput> inputs;
+  inputs.reserve(texts.size());
+  for (const TextOrIds& text : texts) {
+    inputs.push_back({text, std::nullopt});
+  }
+  return inputs;
+}
+
+std::int64_t RowsBound(const std::vector<TextInput>& texts, const proto::ModelConfig& config) {
+  // Of a prompt, and of what the tokenizer adds.
+  constexpr std::int64_t kAddedTokens = 128;
+  std::int64_t rows = 0;
+  for (const TextInput& text : texts) {
+    const std::size_t tokens =
+        IsText(text.first) ? Text(text.first).size() : Ids(text.first).size();
+    rows +=
+        std::min(static_cast<std::int64_t>(tokens) + kAddedTokens, config.max_position_embeddings);
+  }
+  return rows;
+}
+
+Expected<TextLength> CheckLength(bool truncate, const std::string& direction,
+                                 std::optional<std::int64_t> max_tokens) {
+  const Expected<ItemLimits::Cut> cut = CutOf(direction);
+  if (!cut) {
+    return Unexpected(cut.error());
+  }
+  TextLength length;
+  if (max_tokens) {
+    if (auto fault = TruncatePromptTokensFault(*max_tokens)) {
+      return Unexpected(*std::move(fault));
+    }
+    length.max_tokens = *max_tokens < 0 ? length.max_tokens : *max_tokens;
+  }
+  if (truncate || max_tokens) {
+    length.cut = *cut == ItemLimits::Cut::kEnd ? Truncation::Side::kRight : Truncation::Side::kLeft;
+  }
+  return length;
+}
+
+Expected<TextSequences> MakeTextSequences(const TextInputs& inputs, const RequestContext& context) {
+  if (inputs.texts.empty()) {
+    return Unexpected(
+        BadRequest("empty_input", inputs.field + " must not be an empty list.", inputs.field));
+  }
+  const Expected<std::string_view> prompt = PromptOf(inputs, context.options.embedder.prompts);
+  if (!prompt) {
+    return Unexpected(prompt.error());
+  }
+  Expected<TextSequences> made = SequenceMaker(inputs, *prompt, context).Make();
+  if (made && inputs.reads_all_rows &&
+      made->prompt_tokens > RowsBound(inputs.texts, context.config)) {
+    return Unexpected(
+        Error{413, "answer_too_large",
+              "The prompt makes the response too large: it is long, and the texts are "
+              "many and short.",
+              inputs.field});
+  }
+  return made;
+}
+
+}  // namespace scorecast::coordinator

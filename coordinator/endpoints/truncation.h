@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "coordinator/prompts/item_prompts.h"
+#include "coordinator/request/request_context.h"
+#include "coordinator/text/typed_tokens.h"
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+// Checks of the fields that say how texts are cut.
+
+/// The end that a `truncation_direction` names: "right" or "left", in upper or lower case.
+proto::Expected<ItemLimits::Cut> CutOf(std::string direction);
+
+/// The 400 of a `truncate_prompt_tokens` that is neither -1 nor positive.
+std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens);
+
+/// The strategy that a `truncation_strategy` names: "longest_first", "only_first" or "only_second".
+proto::Expected<Truncation::Strategy> StrategyOf(const std::string& name);
+
+/// How a request wants texts and pairs to be cut, if the model reads whole texts.
+struct WholeTextCut {
+  bool truncate = true;
+  std::int64_t truncate_prompt_tokens = -1;
+  std::string direction = "right";
+  std::optional<std::string> strategy;  ///< nullopt: longest_first.
+};
+
+/// The same, checked. The limit is the model's, or the request's if that is less.
+proto::Expected<Truncation> TruncationOf(const WholeTextCut& cut, const RequestContext& context);
+
+/// The most tokens of a text or a pair with those that are added, if the model reads whole texts.
+std::int64_t MostTextTokens(const RequestContext& context);
+
+/// The error of a pair without tokens: the fault of the documents' or items' `field` or, if the
+/// first text is at fault, of `first_field`.
+proto::Error PairError(const TypedFault& fault, const std::string& first_field,
+                       const std::string& field);
+
+}  // namespace scorecast::coordinator

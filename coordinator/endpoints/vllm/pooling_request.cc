@@ -1,0 +1,183 @@
+#include "coordinator/endpoints/vllm/pooling_request.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coordinator/embeddings/embedding_values.h"
+#include "coordinator/endpoints/class_scores.h"
+#include "coordinator/endpoints/embedding_vectors.h"
+#include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/endpoints/response_id.h"
+#include "coordinator/endpoints/vllm/pooled_texts.h"
+#include "coordinator/request/request_error.h"
+#include "proto/base/count.h"
+#include "proto/http_responses.pb.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+using proto::Unexpected;
+
+enum class PoolingTask { kEmbed, kTokenEmbed, kClassify };
+
+Expected<PoolingTask> TaskOf(const v1::PoolingRequest& request, const proto::ModelConfig& config) {
+  const std::string_view usual = config.is_embedder() ? "embed" : "classify";
+  const std::string_view task = request.has_task() ? request.task() : usual;
+  if (task == "token_embed" && config.is_embedder()) {
+    return PoolingTask::kTokenEmbed;
+  }
+  if (task == usual) {
+    return config.is_embedder() ? PoolingTask::kEmbed : PoolingTask::kClassify;
+  }
+  return Unexpected(BadRequest("unknown_task",
+                               "task must be " +
+                                   std::string(config.is_embedder() ? "embed or token_embed of an "
+                                                                      "embedding model"
+                                                                    : "classify of a classifier") +
+                                   ", not " + Quoted(task) + ".",
+                               "task"));
+}
+
+struct PoolingReadout : Readout {
+  PoolingTask task = PoolingTask::kEmbed;
+  EmbeddingVectors vectors;  ///< Of an embedding model.
+  bool is_raw = false;       ///< Of a classifier.
+  bool is_base64 = false;
+  std::size_t num_texts = 0;
+  std::optional<ResponseIdentity> identity;  ///< That of the request.
+
+  Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
+    auto response = std::make_unique<v1::PoolingResults>();
+    response->set_id(ResponseId("pool-", identity));
+    response->set_created(CreatedTime(identity));
+    for (std::size_t i = 0; i < num_texts; ++i) {
+      v1::PoolingResult& result = *response->add_data();
+      result.set_index(static_cast<std::int64_t>(i));
+      std::vector<float> all;  // Of base64, which has the rows one after the other.
+      for (const proto::RowLogits& row : rows[i]) {
+        const Expected<std::vector<float>> values = ValuesOf(row, i);
+        if (!values) {
+          return Unexpected(values.error());
+        }
+        if (is_base64) {
+          all.insert(all.end(), values->begin(), values->end());
+        } else {
+          auto& list = task == PoolingTask::kTokenEmbed ? *result.add_rows()->mutable_values()
+                                                        : *result.mutable_values();
+          list.Assign(values->begin(), values->end());
+        }
+      }
+      if (is_base64) {
+        result.set_base64(Base64Of(all));
+      }
+    }
+    return std::make_unique<EndpointResponse>(std::move(response), &Description());
+  }
+  std::string Summary() const override { return proto::Count(num_texts, "text"); }
+  std::int64_t Items() const override { return static_cast<std::int64_t>(num_texts); }
+
+ private:
+  Expected<std::vector<float>> ValuesOf(const proto::RowLogits& row, std::size_t text) const {
+    if (task != PoolingTask::kClassify) {
+      return vectors.Of(row, text);
+    }
+    const Expected<std::vector<double>> scores = ClassScores(row, is_raw, At(kVllmTexts, text));
+    if (!scores) {
+      return Unexpected(scores.error());
+    }
+    return std::vector<float>(scores->begin(), scores->end());
+  }
+
+  const google::protobuf::Descriptor& Description() const {
+    if (is_base64) {
+      return *v1::PoolingBase64Response::descriptor();
+    }
+    return task == PoolingTask::kTokenEmbed ? *v1::PoolingRowsResponse::descriptor()
+                                            : *v1::PoolingResponse::descriptor();
+  }
+};
+
+/// What becomes of the vectors of an embedding model.
+Expected<EmbeddingVectors> VectorsOf(const v1::PoolingRequest& request, PoolingTask task,
+                                     const proto::ModelConfig& config) {
+  if (request.has_dimensions() && task != PoolingTask::kEmbed) {
+    return Unexpected(
+        BadRequest("dimensions_not_here", "dimensions needs the task embed.", "dimensions"));
+  }
+  Expected<EmbeddingVectors> vectors = EmbeddingVectors();
+  if (task == PoolingTask::kEmbed) {
+    vectors = CheckVectors(Given(request.has_dimensions(), request.dimensions()),
+                           Given(request.has_use_activation(), request.use_activation()),
+                           "dimensions", config);
+  } else if (task == PoolingTask::kTokenEmbed) {
+    vectors->size = config.hidden_size;
+    vectors->normalizes = request.has_use_activation() && request.use_activation();
+  }
+  if (vectors) {
+    vectors->field = kVllmTexts;
+  }
+  return vectors;
+}
+
+}  // namespace
+
+Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingRequest> request,
+                                         const RequestContext& context,
+                                         const OnDelta& /*on_delta*/) {
+  const v1::PoolingRequest& message = request.message;
+  if (auto fault = OptionsFault(request)) {
+    return Unexpected(*std::move(fault));
+  }
+  const Expected<PoolingTask> task = TaskOf(message, context.config);
+  if (!task) {
+    return Unexpected(task.error());
+  }
+  if (message.encoding_format() != "float" && message.encoding_format() != "base64") {
+    return Unexpected(BadRequest(
+        "unknown_encoding",
+        "encoding_format must be float or base64, not " + Quoted(message.encoding_format()) + ".",
+        "encoding_format"));
+  }
+  Expected<EmbeddingVectors> vectors = VectorsOf(message, *task, context.config);
+  if (!vectors) {
+    return Unexpected(std::move(vectors).error());
+  }
+  Expected<TextSequences> made = MakeVllmSequences(
+      message,
+      {.reads_all_rows = *task == PoolingTask::kTokenEmbed, .keeps_length = vectors->keeps_length},
+      context);
+  if (!made) {
+    return Unexpected(std::move(made).error());
+  }
+  auto readout = std::make_shared<PoolingReadout>();
+  readout->task = *task;
+  readout->vectors = *std::move(vectors);
+  readout->is_raw = message.has_use_activation() && !message.use_activation();
+  readout->is_base64 = message.encoding_format() == "base64";
+  readout->num_texts = made->sequences.size();
+  readout->prompt_tokens = made->prompt_tokens;
+  readout->identity = request.identity;
+  return PreparedRequest{
+      .sequences = std::move(made->sequences), .generations = {}, .readout = std::move(readout)};
+}
+
+std::int64_t PoolingResponseBytesBound(const MessageRequest<v1::PoolingRequest>& request,
+                                       const proto::ModelConfig& config) {
+  const v1::PoolingRequest& message = request.message;
+  constexpr std::int64_t kResultBytes = 32;
+  std::int64_t bytes = kOtherBytes + message.input_size() * (kResultBytes + kListBytes);
+  if (message.task() == "token_embed") {
+    return bytes + RowsBound(InputsOf(ViewsOf(message.input())), config) *
+                       (kListBytes + config.hidden_size * kNumberBytes);
+  }
+  return bytes + message.input_size() * config.output_size() * kNumberBytes;
+}
+
+}  // namespace scorecast::coordinator

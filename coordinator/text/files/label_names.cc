@@ -1,0 +1,29 @@
+#include "coordinator/text/files/label_names.h"
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/text/files/json_cursor.h"
+#include "coordinator/text/files/model_file.h"
+
+namespace scorecast::coordinator {
+
+std::vector<std::string> ReadLabelNames(const std::filesystem::path& model_dir,
+                                        std::int64_t num_labels) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < num_labels; ++i) {
+    names.push_back("LABEL_" + std::to_string(i));
+  }
+  const std::filesystem::path file = model_dir / "config.json";
+  const nlohmann::json document = ParseJsonFile(ReadModelFile(file), file.string());
+  const JsonCursor root(document, file.string());
+  if (const auto id2label = root.Find("id2label")) {
+    for (std::int64_t i = 0; i < num_labels; ++i) {
+      if (const auto name = id2label->Find(std::to_string(i))) {
+        names[static_cast<std::size_t>(i)] = name->String();
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace scorecast::coordinator {
+
+/// The names of a classifier's classes, from `id2label` of config.json; "LABEL_0", as transformers
+/// has it, for a class without a name. Throws StartupError, one line that names the file, if the
+/// file is malformed.
+std::vector<std::string> ReadLabelNames(const std::filesystem::path& model_dir,
+                                        std::int64_t num_labels);
+
+}  // namespace scorecast::coordinator

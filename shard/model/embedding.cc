@@ -1,0 +1,110 @@
+#include "shard/model/embedding.h"
+
+#include <algorithm>
+
+#include "proto/base/check.h"
+#include "shard/model/tensors.h"
+
+namespace scorecast::shard {
+namespace {
+
+/// Null if the model has no such table.
+const TensorView* Table(const Checkpoint& checkpoint, const proto::ModelConfig& config,
+                        TensorRole role) {
+  const std::vector<TensorSpec> tensors = ModelTensors(config);
+  const TensorSpec* tensor = FindTensor(tensors, role);
+  return tensor == nullptr ? nullptr : &Require(checkpoint, *tensor, config);
+}
+
+const TensorView& TokenTable(const Checkpoint& checkpoint, const proto::ModelConfig& config) {
+  const TensorView* table = Table(checkpoint, config, TensorRole::kEmbedding);
+  proto::Check(table != nullptr, "every model has embeddings of tokens");
+  return *table;
+}
+
+}  // namespace
+
+Embedding::Embedding(const proto::ModelConfig& config, const Checkpoint& checkpoint,
+                     const Kernels& kernels, std::int64_t max_rows)
+    : config_(config),
+      kernels_(kernels),
+      tokens_(TokenTable(checkpoint, config)),
+      positions_(Table(checkpoint, config, TensorRole::kPositionTable)),
+      types_(Table(checkpoint, config, TensorRole::kTypeTable)),
+      norm_(LoadNorm(checkpoint, config, ModelTensors(config), TensorRole::kEmbeddingNorm,
+                     TensorRole::kEmbeddingNormBias)) {
+  if (positions_ != nullptr) {
+    learned_positions_.reserve(static_cast<std::size_t>(max_rows));
+  }
+}
+
+void Embedding::Begin(const proto::ForwardPlan& plan, const RowMap& rows) {
+  plan_ = &plan;
+  proto::Check(plan.token_types.empty() || plan.token_types.size() == plan.tokens.size(),
+               "a plan has a type for every token or for none");
+  learned_positions_.clear();
+  if (positions_ == nullptr) {
+    return;
+  }
+  const std::optional<proto::TokenId> padding = config_.learned_positions->padding;
+  std::int32_t next = plan.step ? next_in_text_ : 0;
+  for (std::size_t row = 0; row < rows.rows().size(); ++row) {
+    const RowPlace& place = rows.rows()[row];
+    if (!padding) {
+      learned_positions_.push_back(place.position);
+      continue;
+    }
+    // The rows of a text count those before them that are no padding, so they come together.
+    if (place.row_in_segment == 0) {
+      next = *padding + 1 + place.position;
+    }
+    learned_positions_.push_back(plan.tokens[row] == *padding ? *padding : next++);
+  }
+  if (plan.step) {
+    next_in_text_ = next;
+  }
+}
+
+void Embedding::Embed(std::int64_t row, float* hidden) const {
+  const auto at = static_cast<std::size_t>(row);
+  const std::int64_t h = config_.hidden_size;
+  const proto::TokenId id = plan_->tokens[at];
+  ReadRows(tokens_, {id, id + 1}, hidden);
+  if (config_.embedding_scale != 1) {
+    const auto scale = static_cast<float>(config_.embedding_scale);
+    std::transform(hidden, hidden + h, hidden, [scale](float x) { return scale * x; });
+  }
+  if (types_ != nullptr) {
+    AddRow(*types_, plan_->token_types.empty() ? 0 : plan_->token_types[at], hidden);
+  }
+  if (positions_ != nullptr) {
+    AddRow(*positions_, learned_positions_[at], hidden);
+  }
+  if (!norm_.empty()) {
+    RowNorm(kernels_, config_)(hidden, norm_, hidden);
+  }
+}
+
+void Embedding::AddRow(const TensorView& table, std::int64_t row, float* hidden) const {
+  // Read in parts, so that no thread needs a buffer of its own.
+  constexpr std::int64_t kPart = 512;
+  float part[kPart];
+  const std::int64_t h = config_.hidden_size;
+  for (std::int64_t begin = 0; begin < h; begin += kPart) {
+    const std::int64_t end = std::min(h, begin + kPart);
+    ReadBlock(table, {row, row + 1}, {begin, end}, part, end - begin);
+    kernels_.add(part, end - begin, hidden + begin);
+  }
+}
+
+std::vector<const WeightFile*> Embedding::Files() const {
+  std::vector<const WeightFile*> files = {tokens_.file};
+  for (const TensorView* table : {positions_, types_}) {
+    if (table != nullptr && std::ranges::find(files, table->file) == files.end()) {
+      files.push_back(table->file);
+    }
+  }
+  return files;
+}
+
+}  // namespace scorecast::shard

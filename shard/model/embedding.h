@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "proto/model/model_config.h"
+#include "proto/plan/forward_plan.h"
+#include "shard/attention/row_map.h"
+#include "shard/checkpoint/checkpoint.h"
+#include "shard/checkpoint/tensor_view.h"
+#include "shard/model/norm.h"
+
+namespace scorecast::shard {
+
+/// What a row is before the first layer: the embedding of its token, times a factor, or plus those
+/// of its type and its position; perhaps normalised. The tables stay in the checkpoint's files,
+/// from which passes read rows.
+class Embedding {
+ public:
+  /// `checkpoint` and `kernels` must outlive this object. No pass has more than `max_rows` rows.
+  Embedding(const proto::ModelConfig& config, const Checkpoint& checkpoint, const Kernels& kernels,
+            std::int64_t max_rows);
+
+  /// Makes the object ready for the rows of a pass. The arguments must outlive the pass. If the
+  /// pass is a step of a text (proto::PlanStep), the rows before it were embedded by earlier steps.
+  void Begin(const proto::ForwardPlan& plan, const RowMap& rows);
+
+  /// Computes row `row` of the pass, [hidden_size]. May be called by several threads at a time.
+  void Embed(std::int64_t row, float* hidden) const;
+
+  /// The files of the tables.
+  std::vector<const WeightFile*> Files() const;
+
+ private:
+  void AddRow(const TensorView& table, std::int64_t row, float* hidden) const;
+
+  const proto::ModelConfig& config_;
+  const Kernels& kernels_;
+  const TensorView& tokens_;     // [vocab_size, h]
+  const TensorView* positions_;  // [LearnedPositions::rows, h]; null if there is no such table.
+  const TensorView* types_;      // [type_vocab_size, h]; null if there is no such table.
+  const Norm norm_;
+  const proto::ForwardPlan* plan_ = nullptr;
+  std::vector<std::int32_t> learned_positions_;  // [rows]: rows of the table of positions.
+  std::int32_t next_in_text_ = 0;  // That of the next row of a text that is computed in steps.
+};
+
+}  // namespace scorecast::shard

@@ -1,0 +1,259 @@
+// Requests to /v1/embeddings, from the body to the response.
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/embeddings/embedding_values.h"
+#include "coordinator/endpoints/embeddings/embeddings_endpoint.h"
+#include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/embeddings/embedding_server.h"
+
+namespace scorecast::coordinator {
+namespace embeddings_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Server : EmbeddingServer {
+  OrderedJson Answer(const std::string& body) const {
+    return ValueOrFail(EmbeddingServer::Respond(EmbeddingsEndpoint(), body));
+  }
+  std::string Fault(const std::string& body) const {
+    return EmbeddingServer::FaultOf(EmbeddingsEndpoint(), body);
+  }
+  std::vector<float> First(const std::string& body) const {
+    return FloatsOf(Answer(body)["data"][0]["embedding"]);
+  }
+};
+
+TEST(Embeddings, TheResponseIsThatOfOpenAi) {
+  const Server server;
+  const OrderedJson response =
+      server.Answer(R"({"model":"m","input":["ab","c"],"user":"me","encoding_format":"float"})");
+  EXPECT_EQ(response["object"], "list");
+  EXPECT_EQ(response["model"], "the-model");
+  EXPECT_EQ(response["usage"].dump(), R"({"prompt_tokens":7,"total_tokens":7})")
+      << "special tokens count";
+  ASSERT_EQ(response["data"].size(), 2U);
+  EXPECT_EQ(response["data"][1]["object"], "embedding");
+  EXPECT_EQ(response["data"][1]["index"], 1);
+  EXPECT_EQ(FloatsOf(response["data"][0]["embedding"]), server.VectorOfText("ab"));
+  EXPECT_EQ(FloatsOf(response["data"][1]["embedding"]), server.VectorOfText("c"));
+}
+
+TEST(Embeddings, AnInputMayHaveManyForms) {
+  const Server server;
+  const std::vector<float> of_text = server.VectorOfText("ab");
+  EXPECT_EQ(server.First(R"({"input":"ab"})"), of_text);
+  EXPECT_EQ(server.First(R"({"input":[{"text":"ab"}]})"), of_text);
+  EXPECT_EQ(server.First(R"({"input":[259,97,98,0]})"), of_text);
+  EXPECT_EQ(server.First(R"({"input":[[259,97,98,0],[1]]})"), of_text);
+  // Nothing is added to ids.
+  EXPECT_EQ(server.First(R"({"input":[97,98]})"), server.VectorOf({97, 98}));
+  EXPECT_EQ(server.Answer(R"({"input":[97,98]})")["usage"]["prompt_tokens"], 2);
+}
+
+TEST(Embeddings, EachTextIsASequenceWhoseRowsArePooled) {
+  const Server server;
+  const auto prepared =
+      ValueOrFail(server.Prepare(EmbeddingsEndpoint(), R"({"input":["ab",[7]]})"));
+  ASSERT_EQ(prepared.sequences.size(), 2U);
+  const proto::PackedSequence& text = prepared.sequences[0];
+  EXPECT_THAT(text.tokens, ElementsAre(259, 'a', 'b', 0));
+  EXPECT_THAT(text.segments, ElementsAre(proto::Segment{proto::SegmentKind::kPrefix, 4, 0}));
+  EXPECT_THAT(text.reads, ElementsAre(proto::RowRead{.row = 3, .first_row = 0}));
+  EXPECT_THAT(prepared.sequences[1].tokens, ElementsAre(7));
+}
+
+TEST(Embeddings, AMessageGetsAMessage) {
+  const Server server;
+  v1::Request request;
+  v1::EmbeddingsRequest& embeddings = *request.mutable_embeddings();
+  embeddings.add_input()->set_text("ab");
+  embeddings.add_input()->mutable_ids()->add_ids(7);
+  const auto prepared = ValueOrFail(
+      PrepareParsed(EmbeddingsEndpoint().FromMessage(std::move(request)), server.context()));
+  const auto response = ValueOrFail(prepared.readout->Respond(server.Compute(prepared.sequences)));
+  const auto& message = static_cast<const v1::EmbeddingsResponse&>(response->message());
+  ASSERT_EQ(message.data_size(), 2);
+  EXPECT_EQ(std::vector<float>(message.data(0).values().begin(), message.data(0).values().end()),
+            server.VectorOfText("ab"));
+  EXPECT_EQ(message.data(1).index(), 1);
+}
+
+TEST(Embeddings, EmptyInputsAreRefused) {
+  const Server server;
+  EXPECT_EQ(server.Fault(R"({"input":""})"), "empty_input input");
+  EXPECT_EQ(server.Fault(R"({"input":[]})"), "empty_input input");
+  EXPECT_EQ(server.Fault(R"({"input":[""]})"), "empty_input input");
+  EXPECT_EQ(server.Fault(R"({"input":["a",""]})"), "empty_input input[1]");
+  EXPECT_EQ(server.Fault(R"({"input":[[1],[]]})"), "empty_input input[1]");
+  EXPECT_EQ(server.Fault(R"({})"), "missing_field input");
+  EXPECT_EQ(server.Fault(R"({"input":[1.5]})"), "wrong_type input[0]");
+  EXPECT_EQ(server.Fault(R"({"input":[{"image":"x"}]})"), "wrong_type input[0]");
+  EXPECT_EQ(server.Fault(R"({"input":["a",[400]]})"), "token_out_of_vocabulary input[1]");
+}
+
+TEST(Embeddings, VectorsHaveTheEncodingThatIsAskedFor) {
+  const Server server;
+  const std::vector<float> vector = server.VectorOfText("ab");
+  const auto encoded = [&](const std::string& field) {
+    return server.Answer(R"({"input":"ab",)" + field + "}")["data"][0]["embedding"];
+  };
+  EXPECT_EQ(encoded(R"("encoding_format":"base64")"), Base64Of(vector));
+  EXPECT_EQ(encoded(R"("embedding_type":"base64")"), Base64Of(vector));
+  EXPECT_EQ(encoded(R"("embedding_type":"binary")"), OrderedJson(PackedBits(vector, true)));
+  EXPECT_EQ(encoded(R"("embedding_type":"ubinary")"), OrderedJson(PackedBits(vector, false)));
+  EXPECT_EQ(server.Fault(R"({"input":"ab","encoding_format":"int8"})"),
+            "unknown_encoding encoding_format");
+  EXPECT_EQ(server.Fault(R"({"input":"ab","embedding_type":"int8"})"),
+            "unknown_encoding embedding_type");
+  EXPECT_EQ(server.Fault(R"({"input":"ab","embedding_type":"binary","dimensions":12})"),
+            "dimensions_not_divisible embedding_type");
+}
+
+TEST(Embeddings, FewerDimensionsAreNormalisedAgain) {
+  Server server;
+  std::vector<float> cut = server.VectorOfText("ab");
+  cut.resize(5);
+  EXPECT_EQ(server.First(R"({"input":"ab","dimensions":5,"normalized":false})"), cut);
+  Normalize(cut);
+  EXPECT_EQ(server.First(R"({"input":"ab","dimensions":5})"), cut);
+  EXPECT_EQ(server.First(R"({"input":"ab","dimensions":16})"), server.VectorOfText("ab"));
+  EXPECT_EQ(server.Fault(R"({"input":"ab","dimensions":17})"),
+            "dimensions_out_of_range dimensions");
+  EXPECT_EQ(server.Fault(R"({"input":"ab","dimensions":0})"), "dimensions_out_of_range dimensions");
+
+  server.config_.read_head->normalize = true;
+  cut = server.VectorOfText("ab");
+  cut.resize(5);
+  Normalize(cut);
+  EXPECT_EQ(server.First(R"({"input":"ab","dimensions":5})"), cut);
+}
+
+TEST(Embeddings, AVectorIsNormalisedIfTheClientOrTheModelSaysSo) {
+  Server server;
+  std::vector<float> vector = server.VectorOfText("ab");
+  EXPECT_EQ(server.First(R"({"input":"ab"})"), vector);
+  EXPECT_EQ(server.First(R"({"input":"ab","normalized":false})"), vector);
+  Normalize(vector);
+  EXPECT_EQ(server.First(R"({"input":"ab","normalized":true})"), vector);
+  EXPECT_EQ(server.First(R"({"input":"ab","normalize":true})"), vector);
+  // Not twice: its bits are those of the model.
+  server.config_.read_head->normalize = true;
+  EXPECT_EQ(server.First(R"({"input":"ab","normalized":true})"), server.VectorOfText("ab"));
+  EXPECT_EQ(server.First(R"({"input":"ab","normalized":false})"),
+            server.VectorOf({259, 'a', 'b', 0}, 0, /*keeps_length=*/true));
+}
+
+using Prompts = std::vector<EmbeddingPrompts::Prompt>;
+
+TEST(Embeddings, PromptsArePutBeforeTexts) {
+  Server server;
+  server.options_.embedder.prompts = EmbeddingPrompts(Prompts{{"query", "Q:"}, {"STS", "S:"}});
+  const auto vector = [&](const std::string& field) {
+    return server.First(R"({"input":"ab",)" + field + "}");
+  };
+  for (const char* field : {R"("prompt_name":"query")", R"("input_type":"search_query")",
+                            R"("task":"retrieval.query")"}) {
+    EXPECT_EQ(vector(field), server.VectorOfText("Q:ab")) << field;
+  }
+  EXPECT_EQ(vector(R"("task":"STS")"), server.VectorOfText("S:ab"));
+  // The model has no prompt for documents, and clients always name one.
+  EXPECT_EQ(vector(R"("input_type":"search_document")"), server.VectorOfText("ab"));
+  EXPECT_EQ(server.First(R"({"input":[97,98],"task":"STS"})"), server.VectorOf({97, 98}));
+  const auto refused = server.Respond(EmbeddingsEndpoint(), R"({"input":"a","task":"other"})");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().param, "task");
+  EXPECT_EQ(refused.error().message, "The model has no prompt \"other\". It has: query, STS.");
+
+  server.options_.embedder.prompts =
+      EmbeddingPrompts(Prompts{{"query", "Q:"}, {"STS", "S:"}}, "STS");
+  EXPECT_EQ(server.First(R"({"input":"ab"})"), server.VectorOfText("S:ab"));
+  server.options_.embedder.prompts = {};
+  EXPECT_EQ(vector(R"("task":"classification")"), server.VectorOfText("ab"));
+  EXPECT_EQ(server.Fault(R"({"input":"a","task":"other"})"), "unknown_prompt task");
+}
+
+TEST(Embeddings, TheRowsOfAPromptMayBeLeftOut) {
+  Server server;
+  server.options_.embedder.prompts = EmbeddingPrompts(Prompts{{"query", "Q:"}});
+  server.options_.embedder.pools_prompt = false;
+  // As in sentence-transformers, the end of a text counts as the prompt's unless it is a special
+  // token, which this tokenizer does not have.
+  EXPECT_EQ(server.First(R"({"input":"ab","task":"query"})"),
+            server.VectorOf({259, 'Q', ':', 'a', 'b', 0}, /*first_row=*/4));
+  EXPECT_EQ(server.First(R"({"input":"ab"})"), server.VectorOfText("ab"));
+}
+
+TEST(Embeddings, LongTextsAreCutIfTheClientSaysSo) {
+  Server server;
+  server.config_.max_position_embeddings = 6;
+  const auto refused = server.Respond(EmbeddingsEndpoint(), R"({"input":["a","abcde"]})");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, 400);
+  EXPECT_EQ(refused.error().param, "input[1]");
+  EXPECT_THAT(refused.error().message, HasSubstr("maximum context length is 6 tokens"));
+  EXPECT_EQ(server.First(R"({"input":"abcd"})"), server.VectorOfText("abcd"));
+  EXPECT_EQ(server.First(R"({"input":"abcde","truncate":true})"), server.VectorOfText("abcd"));
+  EXPECT_EQ(server.First(R"({"input":"abcde","truncate":true,"truncation_side":"left"})"),
+            server.VectorOfText("bcde"));
+  EXPECT_EQ(server.First(R"({"input":"abcde","truncate_prompt_tokens":4})"),
+            server.VectorOfText("ab"));
+  EXPECT_EQ(server.First(R"({"input":"abcde","truncate_prompt_tokens":-1})"),
+            server.VectorOfText("abcd"));
+  EXPECT_EQ(server.First(R"({"input":[1,2,3,4,5,6,7],"truncate":true})"),
+            server.VectorOf({1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(server.Fault(R"({"input":[1,2,3,4,5,6,7]})"), "context_length_exceeded input");
+  EXPECT_EQ(server.Fault(R"({"input":"a","truncation_direction":"up"})"),
+            "unknown_truncation_direction truncation_direction");
+  EXPECT_EQ(server.Fault(R"({"input":"a","truncate_prompt_tokens":0})"),
+            "truncate_prompt_tokens_out_of_range truncate_prompt_tokens");
+  server.options_.max_text_tokens = 5;
+  EXPECT_EQ(server.First(R"({"input":"abcde","truncate":true})"), server.VectorOfText("abc"));
+}
+
+TEST(Embeddings, TheResponseHasNoMoreBytesThanItsBound) {
+  const Server server;
+  for (const char* format : {"float", "base64", "binary", "ubinary"}) {
+    for (const std::string input : {R"("a")", R"(["a","b","c","d","e","f"])"}) {
+      const std::string body = R"({"input":)" + input + R"(,"encoding_format":")" + format + "\"}";
+      auto parsed = EmbeddingsEndpoint().FromJson(ValueOrFail(ParseJson(body, 100)));
+      ASSERT_TRUE(parsed.has_value());
+      const std::int64_t bound = (*parsed)->ResponseBytesBound(server.config_);
+      EXPECT_LE(static_cast<std::int64_t>(server.Answer(body).dump().size()), 3 * bound) << body;
+    }
+  }
+}
+
+TEST(Embeddings, AVectorThatIsNotFiniteIsAnError) {
+  const Server server;
+  auto prepared = ValueOrFail(server.Prepare(EmbeddingsEndpoint(), R"({"input":["a","b"]})"));
+  JobRows rows = server.Compute(prepared.sequences);
+  rows[1][0].embedding[3] = std::numeric_limits<float>::quiet_NaN();
+  const auto response = prepared.readout->Respond(rows);
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, 500);
+  EXPECT_EQ(response.error().param, "input[1]");
+}
+
+TEST(Embeddings, ErrorsAreNested) {
+  const OrderedJson body = OrderedJson::parse(
+      EmbeddingsEndpoint().ErrorToJson({400, "empty_input", "input must not be empty.", "input"}));
+  EXPECT_EQ(body.dump(),
+            R"({"error":{"message":"input must not be empty.","type":"invalid_request_error",)"
+            R"("param":"input","code":"empty_input"},"detail":"input must not be empty."})");
+}
+
+TEST(Embeddings, WhatCannotBeDoneIsRefusedByName) {
+  const Server server;
+  EXPECT_EQ(server.Fault(R"({"input":"a","late_chunking":true})"), "not_supported late_chunking");
+  EXPECT_EQ(server.Fault(R"({"input":"a","late_chunking":false})"), "none");
+}
+
+}  // namespace embeddings_test
+}  // namespace scorecast::coordinator

@@ -1,0 +1,196 @@
+// Requests of text-embeddings-inference's clients, from the body to the response.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/embeddings/embedding_values.h"
+#include "coordinator/endpoints/tei/tei_endpoints.h"
+#include "tests/coordinator/endpoints/embeddings/embedding_server.h"
+
+namespace scorecast::coordinator {
+namespace tei_test {
+
+std::vector<float> Normalized(std::vector<float> vector) {
+  Normalize(vector);
+  return vector;
+}
+
+TEST(TeiEmbed, ReturnsAListOfVectors) {
+  const EmbeddingServer server;
+  const auto answer = [&](const std::string& body) {
+    return ValueOrFail(server.Respond(TeiEmbedEndpoint(), body));
+  };
+  const OrderedJson two = answer(R"({"inputs":["ab","c"],"normalize":false})");
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(FloatsOf(two[0]), server.VectorOfText("ab"));
+  EXPECT_EQ(FloatsOf(two[1]), server.VectorOfText("c"));
+  const OrderedJson one = answer(R"({"inputs":"ab"})");
+  ASSERT_EQ(one.size(), 1U) << "a text alone gets a list, too";
+  EXPECT_EQ(FloatsOf(one[0]), Normalized(server.VectorOfText("ab")));
+  EXPECT_EQ(FloatsOf(answer(R"({"inputs":[1,2],"normalize":false})")[0]), server.VectorOf({1, 2}));
+  EXPECT_EQ(FloatsOf(answer(R"({"inputs":"ab","dimensions":3,"normalize":false})")[0]).size(), 3U);
+}
+
+TEST(TeiEmbed, ATextThatIsTooLongIsA413UnlessItIsCut) {
+  EmbeddingServer server;
+  server.config_.max_position_embeddings = 5;
+  const auto refused = server.Respond(TeiEmbedEndpoint(), R"({"inputs":["a","abcd"]})");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, 413);
+  EXPECT_EQ(refused.error().param, "inputs[1]");
+  const OrderedJson cut = ValueOrFail(server.Respond(
+      TeiEmbedEndpoint(),
+      R"({"inputs":"abcd","truncate":true,"truncation_direction":"Left","normalize":false})"));
+  EXPECT_EQ(FloatsOf(cut[0]), server.VectorOfText("bcd"));
+}
+
+TEST(TeiEmbed, EmptyInputsAreRefused) {
+  const EmbeddingServer server;
+  EXPECT_EQ(server.FaultOf(TeiEmbedEndpoint(), R"({"inputs":[]})"), "empty_input inputs");
+  EXPECT_EQ(server.FaultOf(TeiEmbedEndpoint(), R"({"inputs":["a",""]})"), "empty_input inputs[1]");
+}
+
+TEST(TeiEmbed, ErrorsHaveItsFields) {
+  const OrderedJson body = OrderedJson::parse(
+      TeiEmbedEndpoint().ErrorToJson({413, "context_length_exceeded", "It is long.", "inputs"}));
+  EXPECT_EQ(body["error"], "It is long.");
+  EXPECT_EQ(body["error_type"], "validation");
+}
+
+TEST(TeiEmbedAll, ReturnsTheVectorsOfAllTokens) {
+  const EmbeddingServer server;
+  const OrderedJson answer =
+      ValueOrFail(server.Respond(TeiEmbedAllEndpoint(), R"({"inputs":["ab","c"]})"));
+  ASSERT_EQ(answer.size(), 2U);
+  ASSERT_EQ(answer[0].size(), 4U) << "special tokens count";
+  ASSERT_EQ(answer[1].size(), 3U);
+  EXPECT_EQ(FloatsOf(answer[0][1]), server.VectorOf({259, 'a'}, /*first_row=*/1));
+  EXPECT_EQ(ValueOrFail(server.Respond(TeiEmbedAllEndpoint(), R"({"inputs":"c"})")).size(), 1U);
+}
+
+TEST(TeiEmbedAll, AllRowsAreReadAsTheyAre) {
+  const EmbeddingServer server;
+  const auto prepared = ValueOrFail(server.Prepare(TeiEmbedAllEndpoint(), R"({"inputs":"a"})"));
+  ASSERT_EQ(prepared.sequences.size(), 1U);
+  const std::vector<proto::RowRead>& reads = prepared.sequences[0].reads;
+  ASSERT_EQ(reads.size(), 3U);
+  for (std::int32_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(reads[static_cast<std::size_t>(row)],
+              (proto::RowRead{.row = row, .first_row = row, .raw = true}));
+  }
+}
+
+TEST(TeiEmbedAll, ALongPromptBeforeManyShortTextsIsRefused) {
+  EmbeddingServer server;
+  server.config_.max_position_embeddings = 512;
+  server.limits_.max_rows = 1024;
+  server.options_.embedder.prompts = Prompts({{"query", std::string(200, 'p')}});
+  EXPECT_EQ(server.FaultOf(TeiEmbedAllEndpoint(), R"({"inputs":"a","prompt_name":"query"})"),
+            "answer_too_large inputs");
+}
+
+TEST(TeiSimilarity, ReturnsCosines) {
+  EmbeddingServer server;
+  const auto answer = [&](const std::string& parameters) {
+    return FloatsOf(ValueOrFail(server.Respond(
+        TeiSimilarityEndpoint(),
+        R"({"inputs":{"source_sentence":"ab","sentences":["c","ab"]})" + parameters + "}")));
+  };
+  const auto cosine = [&](const std::string& a, const std::string& b) {
+    return static_cast<float>(Cosine(server.VectorOfText(a), server.VectorOfText(b)));
+  };
+  EXPECT_EQ(answer(""), (std::vector<float>{cosine("ab", "c"), 1.0F}));
+  server.options_.embedder.prompts = Prompts({{"query", "Q:"}});
+  EXPECT_EQ(answer(R"(,"parameters":{"prompt_name":"query"})"),
+            (std::vector<float>{cosine("Q:ab", "Q:c"), 1.0F}));
+  EXPECT_EQ(server.FaultOf(TeiSimilarityEndpoint(),
+                           R"({"inputs":{"source_sentence":"ab","sentences":[]}})"),
+            "empty_input inputs.sentences");
+  EXPECT_EQ(server.FaultOf(TeiSimilarityEndpoint(), R"({"inputs":{"sentences":["a"]}})"),
+            "missing_field inputs.source_sentence");
+}
+
+/// A classifier with two classes, whose logits are the first two values of the "model".
+struct ClassifyingServer : EmbeddingServer {
+  ClassifyingServer() {
+    config_.num_labels = 2;
+    config_.type_vocab_size = 2;
+    options_.label_names = {"bad", "good"};
+  }
+  OrderedJson Answer(const std::string& body) const {
+    auto prepared = ValueOrFail(Prepare(TeiPredictEndpoint(), body));
+    JobRows rows = Compute(prepared.sequences);
+    for (std::vector<proto::RowLogits>& row : rows) {
+      row[0].embedding.resize(static_cast<std::size_t>(config_.num_labels));
+      row[0].label_logits = std::move(row[0].embedding);
+    }
+    return JsonOf(*ValueOrFail(prepared.readout->Respond(rows)));
+  }
+};
+
+TEST(TeiPredict, ClassesAreSortedByTheirScores) {
+  const ClassifyingServer server;
+  const OrderedJson raw = server.Answer(R"({"inputs":"ab","raw_scores":true})");
+  ASSERT_EQ(raw.size(), 2U);
+  EXPECT_GE(raw[0]["score"], raw[1]["score"]);
+  const std::vector<float> logits = server.VectorOfText("ab");
+  const bool is_good = logits[1] > logits[0];
+  EXPECT_EQ(raw[0]["label"], is_good ? "good" : "bad");
+  EXPECT_FLOAT_EQ(raw[0]["score"].get<float>(), std::max(logits[0], logits[1]));
+  const OrderedJson scores = server.Answer(R"({"inputs":"ab"})");
+  const double larger = std::exp(static_cast<double>(raw[0]["score"]));
+  const double smaller = std::exp(static_cast<double>(raw[1]["score"]));
+  EXPECT_NEAR(scores[0]["score"], larger / (larger + smaller), 1e-12);
+}
+
+TEST(TeiPredict, OneClassHasASigmoid) {
+  ClassifyingServer server;
+  server.config_.num_labels = 1;
+  server.options_.label_names = {"LABEL_0"};
+  const OrderedJson answer = server.Answer(R"({"inputs":"ab"})");
+  const double logit = static_cast<double>(server.VectorOfText("ab")[0]);
+  EXPECT_EQ(answer.size(), 1U);
+  EXPECT_NEAR(answer[0]["score"], 1 / (1 + std::exp(-logit)), 1e-12);
+}
+
+TEST(TeiPredict, InputsAreTextsOrPairs) {
+  const ClassifyingServer server;
+  EXPECT_EQ(server.Answer(R"({"inputs":["ab"]})"), server.Answer(R"({"inputs":"ab"})"));
+  const OrderedJson pair = server.Answer(R"({"inputs":["ab","c"]})");
+  EXPECT_EQ(pair.size(), 2U);
+  EXPECT_TRUE(pair[0].is_object()) << "a pair is no batch";
+  const OrderedJson batch = server.Answer(R"({"inputs":[["ab"],["ab","c"]]})");
+  ASSERT_EQ(batch.size(), 2U);
+  EXPECT_EQ(batch[0], server.Answer(R"({"inputs":"ab"})"));
+  EXPECT_EQ(batch[1], pair);
+  const auto prepared =
+      ValueOrFail(server.Prepare(TeiPredictEndpoint(), R"({"inputs":["a","b"]})"));
+  EXPECT_FALSE(prepared.sequences[0].token_types.empty());
+  for (const char* inputs : {"1", "[]", "[[]]", R"(["a","b","c"])", R"([["a"],"b"])", R"({"a":1})",
+                             R"([["a","b","c"]])", R"([[1]])"}) {
+    EXPECT_EQ(server.FaultOf(TeiPredictEndpoint(), std::string(R"({"inputs":)") + inputs + "}"),
+              "wrong_type inputs")
+        << inputs;
+  }
+  EXPECT_EQ(server.FaultOf(TeiPredictEndpoint(), R"({"inputs":""})"), "empty_input inputs");
+}
+
+TEST(TeiRoot, IsTheEndpointOfTheModelsKind) {
+  EmbeddingServer server;
+  EXPECT_EQ(TeiRootUrl(server.config_), "/embed");
+  server.config_.num_labels = 1;
+  EXPECT_EQ(TeiRootUrl(server.config_), "/rerank");
+  server.config_.num_labels = 2;
+  EXPECT_EQ(TeiRootUrl(server.config_), "/predict");
+  server.config_.num_labels = 0;
+  server.config_.read_head.reset();
+  EXPECT_EQ(TeiRootUrl(server.config_), "");
+}
+
+}  // namespace tei_test
+}  // namespace scorecast::coordinator

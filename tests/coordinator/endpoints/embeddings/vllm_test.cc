@@ -1,0 +1,133 @@
+// Requests of vLLM's clients to models that read whole texts, from the body to the response.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/embeddings/embedding_values.h"
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
+#include "coordinator/endpoints/score/score_endpoint.h"
+#include "coordinator/endpoints/vllm/vllm_endpoints.h"
+#include "tests/coordinator/endpoints/embeddings/embedding_server.h"
+
+namespace scorecast::coordinator {
+namespace vllm_test {
+
+using ::testing::StartsWith;
+
+OrderedJson Answer(const EmbeddingServer& server, const Endpoint& endpoint,
+                   const std::string& body) {
+  return ValueOrFail(server.Respond(endpoint, body));
+}
+
+TEST(Pooling, ReturnsVectors) {
+  EmbeddingServer server;
+  const OrderedJson response = Answer(server, PoolingEndpoint(), R"({"input":["ab","c"]})");
+  EXPECT_THAT(response["id"].get<std::string>(), StartsWith("pool-"));
+  EXPECT_EQ(response["object"], "list");
+  EXPECT_EQ(response["data"][1]["index"], 1);
+  EXPECT_EQ(response["data"][1]["object"], "pooling");
+  EXPECT_EQ(FloatsOf(response["data"][0]["data"]), server.VectorOfText("ab"));
+  EXPECT_EQ(response["usage"]["prompt_tokens"], 7);
+  std::vector<float> normalized = server.VectorOfText("ab");
+  Normalize(normalized);
+  EXPECT_EQ(FloatsOf(Answer(server, PoolingEndpoint(),
+                            R"({"input":"ab","use_activation":true})")["data"][0]["data"]),
+            normalized);
+  EXPECT_EQ(Answer(server, PoolingEndpoint(),
+                   R"({"input":"ab","encoding_format":"base64"})")["data"][0]["data"],
+            Base64Of(server.VectorOfText("ab")));
+  EXPECT_EQ(server.FaultOf(PoolingEndpoint(), R"({"input":"a","task":"classify"})"),
+            "unknown_task task");
+  EXPECT_EQ(server.FaultOf(PoolingEndpoint(), R"({"input":"a","encoding_format":"bytes"})"),
+            "unknown_encoding encoding_format");
+}
+
+TEST(Pooling, ReturnsTheVectorsOfAllTokens) {
+  const EmbeddingServer server;
+  const OrderedJson data =
+      Answer(server, PoolingEndpoint(), R"({"input":["ab"],"task":"token_embed"})")["data"][0];
+  ASSERT_EQ(data["data"].size(), 4U);
+  EXPECT_EQ(FloatsOf(data["data"][1]), server.VectorOf({259, 'a'}, /*first_row=*/1));
+  EXPECT_EQ(
+      server.FaultOf(PoolingEndpoint(), R"({"input":"a","task":"token_embed","dimensions":3})"),
+      "dimensions_not_here dimensions");
+}
+
+/// The response of a classifier whose logits are given.
+OrderedJson Classified(const EmbeddingServer& server, const Endpoint& endpoint,
+                       const std::string& body, const std::vector<float>& logits) {
+  auto prepared = ValueOrFail(server.Prepare(endpoint, body));
+  JobRows rows(prepared.sequences.size(), std::vector<proto::RowLogits>(1));
+  for (std::vector<proto::RowLogits>& row : rows) {
+    row[0].label_logits = logits;
+  }
+  return JsonOf(*ValueOrFail(prepared.readout->Respond(rows)));
+}
+
+TEST(Classify, ReturnsProbabilities) {
+  EmbeddingServer server;
+  server.config_.num_labels = 2;
+  server.options_.label_names = {"bad", "good"};
+  const OrderedJson response =
+      Classified(server, ClassifyEndpoint(), R"({"input":["a","b"]})", {1, 3});
+  const OrderedJson& text = response["data"][1];
+  EXPECT_EQ(text["index"], 1);
+  EXPECT_EQ(text["label"], "good");
+  EXPECT_EQ(text["num_classes"], 2);
+  EXPECT_NEAR(text["probs"][1], 1 / (1 + std::exp(-2.0)), 1e-12);
+  EXPECT_EQ(Classified(server, ClassifyEndpoint(), R"({"input":"a","use_activation":false})",
+                       {1, 3})["data"][0]["probs"],
+            OrderedJson({1.0, 3.0}));
+  EXPECT_EQ(FloatsOf(Classified(server, PoolingEndpoint(),
+                                R"({"input":"a","task":"classify","use_activation":false})",
+                                {1, 3})["data"][0]["data"]),
+            (std::vector<float>{1, 3}));
+}
+
+TEST(Classify, ACausalClassifierReadsTheLastRow) {
+  EmbeddingServer server;
+  server.config_.num_labels = 2;
+  server.config_.read_head.reset();
+  const auto prepared = ValueOrFail(server.Prepare(ClassifyEndpoint(), R"({"input":"ab"})"));
+  EXPECT_EQ(prepared.sequences[0].reads, (std::vector<proto::RowRead>{{.row = 3}}));
+  EXPECT_EQ(prepared.sequences[0].label_lists[0].size(), 2U);
+}
+
+TEST(Cosines, AnEmbeddingModelComparesAQueryWithDocuments) {
+  const EmbeddingServer server;
+  const auto cosine = [&](const std::string& a, const std::string& b) {
+    return Cosine(server.VectorOfText(a), server.VectorOfText(b));
+  };
+  const OrderedJson scores =
+      Answer(server, ScoreEndpoint(), R"({"text_1":["ab","c"],"text_2":["d","ab"]})")["data"];
+  EXPECT_EQ(scores[0]["score"], cosine("ab", "d"));
+  EXPECT_EQ(scores[1]["score"], cosine("c", "ab"));
+  const OrderedJson ranked =
+      Answer(server, RerankEndpoint(), R"({"query":"ab","documents":["d","ab"]})")["results"];
+  EXPECT_EQ(ranked[0]["index"], 1);
+  EXPECT_NEAR(ranked[0]["relevance_score"], 1, 1e-12);
+  EXPECT_EQ(ranked[1]["relevance_score"], cosine("ab", "d"));
+  EXPECT_EQ(
+      server.FaultOf(RerankEndpoint(), R"({"query":"a","documents":["b"],"instruction":"c"})"),
+      "not_for_embedders instruction");
+}
+
+TEST(Cosines, LongTextsAreCut) {
+  EmbeddingServer server;
+  server.config_.max_position_embeddings = 4;
+  const OrderedJson ranked =
+      Answer(server, RerankEndpoint(), R"({"query":"ab","documents":["abcdef"]})")["results"];
+  EXPECT_NEAR(ranked[0]["relevance_score"], 1, 1e-12);
+  EXPECT_EQ(
+      server.FaultOf(RerankEndpoint(), R"({"query":"ab","documents":["abcdef"],"truncate":false})"),
+      "context_length_exceeded documents[0]");
+}
+
+}  // namespace vllm_test
+}  // namespace scorecast::coordinator

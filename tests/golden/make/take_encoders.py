@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""Take some of the project's shared yardsticks of encoders as test data.
+
+    take_encoders.py GOLDEN_DIR OUT_DIR
+
+GOLDEN_DIR is the project's golden/encoders, whose README.md says how the figures were made and what golden.json
+holds. The tests also take all of it: SCORECAST_MORE_ENCODERS=GOLDEN_DIR.
+"""
+import os
+import shutil
+import sys
+
+# One of each kind of encoder: token types and an I64 tensor, three classes and vocab.txt, positions behind the
+# padding, own names, windows and mean pooling, transformers 5's spelling; a causal embedder.
+NAMES = ["bert-embed", "bert-classifier-labels", "roberta-classifier", "distilbert-classifier", "modernbert-classifier",
+         "modernbert-classifier-cls", "qwen3-embed"]
+
+
+def main(golden, out):
+    for name in NAMES:
+        shutil.copytree(f"{golden}/{name}", f"{out}/{name}", dirs_exist_ok=True, copy_function=shutil.copyfile)
+        os.chmod(f"{out}/{name}", 0o755)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
