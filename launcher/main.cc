@@ -501,8 +501,9 @@ int main(int argc, char** argv) {
   CLI::App* tokenize = app.add_subcommand(
       "tokenize", R"(Reads {"text":...} lines from standard input and prints {"ids":[...]} lines)");
   tokenize
-      ->add_option("--model", tokenize_flags.model,
-                   "Directory with tokenizer.json, tokenizer.model or vocab.txt; weights are not needed")
+      ->add_option(
+          "--model", tokenize_flags.model,
+          "Directory with tokenizer.json, tokenizer.model or vocab.txt; weights are not needed")
       ->required()
       ->type_name("DIR");
   tokenize->add_flag("--no-special", tokenize_flags.no_special,
