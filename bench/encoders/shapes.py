@@ -77,7 +77,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class _Family:
-    prefix: str  # Of the names of its classes.
+    prefix: str  # With which the names of its classes begin.
     body: str  # Before the names of the body's tensors in a classifier.
     special: Special
     config: dict[str, Any]  # What is the same for all sizes.

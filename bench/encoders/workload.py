@@ -42,7 +42,7 @@ class Measured:
     """What an engine took for a workload."""
 
     seconds: float
-    cpu_seconds: float  # Of all its threads, also of those that only wait for others without sleeping.
+    cpu_seconds: float  # All threads count, and so do those that wait without sleeping.
     values: list[float]  # The first COMPARED_VALUES of each result.
 
 
@@ -50,8 +50,8 @@ class Measured:
 class Text:
     """A text, or a pair, with all special tokens."""
 
-    first: list[int]  # Of a pair: the query, which has token type 0.
-    second: list[int]  # Of a pair: the document, which has token type 1.
+    first: list[int]  # The query of a pair, which has token type 0.
+    second: list[int]  # The document of a pair, which has token type 1.
 
     @property
     def ids(self) -> list[int]:

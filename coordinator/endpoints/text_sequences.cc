@@ -208,7 +208,7 @@ std::vector<TextInput> InputsOf(const std::vector<TextOrIds>& texts) {
 }
 
 std::int64_t RowsBound(const std::vector<TextInput>& texts, const proto::ModelConfig& config) {
-  // Of a prompt, and of what the tokenizer adds.
+  // More tokens than a prompt and the tokenizer usually add to a text.
   constexpr std::int64_t kAddedTokens = 128;
   std::int64_t rows = 0;
   for (const TextInput& text : texts) {
@@ -222,9 +222,9 @@ std::int64_t RowsBound(const std::vector<TextInput>& texts, const proto::ModelCo
 
 Expected<TextLength> CheckLength(bool truncate, const std::string& direction,
                                  std::optional<std::int64_t> max_tokens) {
-  const Expected<ItemLimits::Cut> cut = CutOf(direction);
-  if (!cut) {
-    return Unexpected(cut.error());
+  const Expected<Truncation::Side> side = SideOf(direction);
+  if (!side) {
+    return Unexpected(side.error());
   }
   TextLength length;
   if (max_tokens) {
@@ -234,7 +234,7 @@ Expected<TextLength> CheckLength(bool truncate, const std::string& direction,
     length.max_tokens = *max_tokens < 0 ? length.max_tokens : *max_tokens;
   }
   if (truncate || max_tokens) {
-    length.cut = *cut == ItemLimits::Cut::kEnd ? Truncation::Side::kRight : Truncation::Side::kLeft;
+    length.cut = *side;
   }
   return length;
 }

@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/truncation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
@@ -22,6 +23,14 @@ proto::Expected<ItemLimits::Cut> CutOf(std::string direction) {
       BadRequest("unknown_truncation_direction",
                  "truncation_direction must be left or right, not " + Quoted(given) + ".",
                  "truncation_direction"));
+}
+
+proto::Expected<Truncation::Side> SideOf(std::string direction) {
+  const proto::Expected<ItemLimits::Cut> cut = CutOf(std::move(direction));
+  if (!cut) {
+    return proto::Unexpected(cut.error());
+  }
+  return *cut == ItemLimits::Cut::kStart ? Truncation::Side::kLeft : Truncation::Side::kRight;
 }
 
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens) {
@@ -60,12 +69,11 @@ proto::Expected<Truncation> TruncationOf(const WholeTextCut& cut, const RequestC
   if (cut.truncate_prompt_tokens > 0) {
     truncation.max_length = std::min(truncation.max_length, cut.truncate_prompt_tokens);
   }
-  const proto::Expected<ItemLimits::Cut> end = CutOf(cut.direction);
-  if (!end) {
-    return proto::Unexpected(end.error());
+  const proto::Expected<Truncation::Side> side = SideOf(cut.direction);
+  if (!side) {
+    return proto::Unexpected(side.error());
   }
-  truncation.side =
-      *end == ItemLimits::Cut::kStart ? Truncation::Side::kLeft : Truncation::Side::kRight;
+  truncation.side = *side;
   if (cut.strategy) {
     const proto::Expected<Truncation::Strategy> strategy = StrategyOf(*cut.strategy);
     if (!strategy) {

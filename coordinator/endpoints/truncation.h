@@ -17,6 +17,9 @@ namespace scorecast::coordinator {
 /// The end that a `truncation_direction` names: "right" or "left", in upper or lower case.
 proto::Expected<ItemLimits::Cut> CutOf(std::string direction);
 
+/// The same end for texts of models that read whole texts.
+proto::Expected<Truncation::Side> SideOf(std::string direction);
+
 /// The 400 of a `truncate_prompt_tokens` that is neither -1 nor positive.
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens);
 

@@ -14,10 +14,10 @@ namespace scorecast::coordinator {
 /// How long the texts of a pair may be, and what becomes of longer ones.
 struct PairLimits {
   Truncation truncation;
-  /// Of the first text by itself. A longer one is cut at its end.
+  /// Most tokens of the first text by itself. A longer text is cut at its end.
   std::int64_t max_first_tokens = EncodeLimits::kUnlimited;
-  /// Of the second text by itself. A longer one is cut at the side of `truncation` or, if nothing
-  /// may be cut, a kTooLong.
+  /// Most tokens of the second text by itself. A longer text is cut at the side of `truncation`. If
+  /// nothing may be cut, it is a kTooLong.
   std::int64_t max_second_tokens = EncodeLimits::kUnlimited;
   SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
   const Interruption* interruption = nullptr;  ///< See EncodeLimits.

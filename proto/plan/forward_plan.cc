@@ -19,13 +19,14 @@ void SetModelLimits(const ModelConfig& config, int ranks, PlanLimits& limits) {
   }
   limits.layers = static_cast<std::int32_t>(config.num_hidden_layers());
   limits.reach = {.both_sides = config.bidirectional};
-  const auto windowed = std::ranges::count_if(
-      config.layers, [](const LayerConfig& layer) { return layer.sliding_window.has_value(); });
+  std::size_t windowed = 0;
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.sliding_window) {
+      limits.reach.window = *layer.sliding_window;  // The same in all layers that have one.
+      ++windowed;
+    }
+  }
   if (windowed > 0) {
-    // The layers of a model that have a window have the same.
-    limits.reach.window = *std::ranges::find_if(config.layers, [](const LayerConfig& layer) {
-                             return layer.sliding_window.has_value();
-                           })->sliding_window;
     limits.reach.windowed_share =
         static_cast<double>(windowed) / static_cast<double>(config.layers.size());
   }
