@@ -18,7 +18,7 @@ take_down() { "$cluster/slurm-up.sh" down; }
 . "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun curl
 export HPCSLURM_DIR=$work/slurm
 fail() {
-  echo "FAILED: $1"
+  failure=$1
   scontrol -o show jobs | grep -v ' JobState=COMPLETED ' | cut -c 1-400
   exit 1
 }

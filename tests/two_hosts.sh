@@ -26,11 +26,14 @@ test ! -e /run/hpcnet || skip 'such hosts are up on this machine already'
 work=$(mktemp -d)
 chmod 755 "$work" # Daemons of other users need access to it.
 cd "$work"
+failure=
+trap 'failure="line $LINENO of ${BASH_SOURCE##*/}: $BASH_COMMAND"' ERR
 end() {
   status=$?
   trap '' INT TERM
   if test $status -ne 0; then
     tail -n 50 "$work"/*.out
+    echo "FAILED: $failure"
   fi
   take_down > /dev/null 2>&1
   rm -rf "$work"
@@ -39,7 +42,7 @@ trap end EXIT
 trap 'exit 1' INT TERM
 
 fail() {
-  echo "FAILED: $1"
+  failure=$1
   exit 1
 }
 

@@ -10,7 +10,7 @@ scorecast=$1
 params=$(cd "$here/../../launcher" && pwd)/openmpi-mca-params.conf
 job=
 take_down() {
-  test -z "$job" || kill -KILL "$job"
+  test -z "$job" || kill -KILL "$job" || true
   "$cluster/netns-up.sh" down
 }
 . "$here/../two_hosts.sh" "$2" mpirun
