@@ -153,7 +153,8 @@ kill_ranks() {
 before_time_limit() {
   submit serve --time=1 --nodes=1 --nodelist=h3 -- "$model"
   limited_serve=$job
-  submit batch --time=1 --nodes=1 --nodelist=h4 -- "$model" long.jsonl limited.out.jsonl
+  head -n 1000 long.jsonl > limited.jsonl
+  submit batch --time=1 --nodes=1 --nodelist=h4 -- "$model" limited.jsonl limited.out.jsonl
   limited_batch=$job
   let_limit_strike &
 }
@@ -443,10 +444,12 @@ time_limit() {
   job=$limited_serve
   expect_end COMPLETED 0 0 'done: the time limit of 00:01:00 is over in [0-9]* s'
   job=$limited_batch
-  expect_end COMPLETED 0 1 'done'
+  # On a busy machine, a minute is too short for the rest, too.
+  expect_end COMPLETED 0 '[1-9]' 'done'
   expect_line 'interrupted: exit code 75, because the time limit of 00:01:00 is over in [0-9]* s; requeue 1 of 10$'
   expect_line 'going on behind record '
-  expect_undisturbed limited.out.jsonl one_rank.out.jsonl
+  head -n 1000 one_rank.out.jsonl > limited.one_rank.out.jsonl
+  expect_undisturbed limited.out.jsonl limited.one_rank.out.jsonl
 }
 
 "$cluster/slurm-up.sh" up 4 netns > up.out 2>&1

@@ -87,6 +87,7 @@ reachable h2
 for host in h1 h2; do
   echo "the network of $host is lost: no process stays on either host"
   serve "$host"
+  sleep 2 # The system does not probe a connection while the line of the log that was sent last is not acknowledged.
   "$cluster/netns-up.sh" link "$host" down
   ends
   test $status -ne 0 || fail 'mpirun ended with 0'
