@@ -246,6 +246,12 @@ Expected<Ids, EncodeFault> Decider::Question(const DecisionQuestion& question,
       /*trim=*/false, tokenizer_, limits);
 }
 
+bool Decider::DependsOnOrder(DecisionQuestion question) const {
+  const std::string text = OptionsText(question);
+  question.is_reversed = !question.is_reversed;
+  return OptionsText(question) != text;
+}
+
 std::string Decider::PromptText(std::string_view state, const DecisionQuestion& question) const {
   std::string text;
   AddText(from_.state, {{"state", from_.trim ? WithoutLeadingSpace(state) : state}}, text);

@@ -61,6 +61,10 @@ class Decider {
   proto::Expected<std::vector<TokenId>, EncodeFault> Question(const DecisionQuestion& question,
                                                               const EncodeLimits& limits) const;
 
+  /// Whether the question has another prompt if its options are reversed. A noul has not if at most
+  /// one of its outcomes has a line.
+  bool DependsOnOrder(DecisionQuestion question) const;
+
   /// The text of a prompt whose question is a noul.
   std::string Example() const;
   /// The text of a prompt, with control tokens as the template spells them.

@@ -87,9 +87,10 @@ class SystemOnePreparation {
     if (size < 2) {
       return;
     }
-    // Without lines, both orders of a noul may have the same prompt, and then the same answer.
-    const int orders = static_cast<int>(request_.x_orders());
-    for (int order = 0; order < orders; ++order) {
+    const bool has_orders =
+        request_.x_orders() == 2 &&
+        decider_.DependsOnOrder({.type = question.type, .options = question.options});
+    for (int order = 0; order < (has_orders ? 2 : 1); ++order) {
       items_.push_back({questions_.size(), /*is_reversed=*/order == 1});
       label_lists_.push_back(decider_.labels().Tokens(question.type, size));
     }

@@ -237,6 +237,20 @@ TEST(SystemOne, TwoOrdersAreAveraged) {
   EXPECT_EQ(server.FaultOf(Body("\"s\":" + kScore, R"(,"x_orders":2)")), "not_supported x_orders");
 }
 
+TEST(SystemOne, ANoulWithoutLinesIsAskedOnce) {
+  Server server;
+  const auto tokens = [&](const std::string& question, const std::string& more) {
+    const auto response = ValueOrFail(server.Respond(Body("\"n\":" + question, more)));
+    return response["usage"]["input_tokens"].get<std::int64_t>();
+  };
+  constexpr const char* kTwo = R"(,"x_orders":2)";
+  EXPECT_EQ(tokens(kNoul, kTwo), tokens(kNoul, ""));
+  EXPECT_EQ(server.Answers(Body("\"n\":" + kNoul, kTwo)), server.Answers(Body("\"n\":" + kNoul)));
+  const std::string outcomes =
+      R"({"type":"noul","instructions":"Late?","criteria":{"true":"late","false":"in time"}})";
+  EXPECT_GT(tokens(outcomes, kTwo), tokens(outcomes, ""));
+}
+
 TEST(SystemOne, TheLabelMassChangesNoBit) {
   Server server;
   const std::string questions = "\"n\":" + kNoul + ",\"c\":" + kChoice;
