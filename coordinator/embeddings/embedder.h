@@ -26,7 +26,7 @@ class EmbeddingPrompts {
   void Set(Prompt prompt);
 
   bool empty() const { return prompts_.empty(); }
-  /// In their order in the model's file; those of flags last.
+  /// Those of the model's file in the order of their names, then those that flags add.
   const std::vector<Prompt>& all() const { return prompts_; }
 
   /// The prompt of this name, or of another name of the same use: `query`, `search_query` and

@@ -27,32 +27,25 @@ Expected<std::vector<float>> EmbeddingVectors::Of(const proto::RowLogits& row,
   return vector;
 }
 
-Expected<EmbeddingVectors> CheckVectors(std::optional<std::int64_t> dimensions,
-                                        std::optional<bool> normalize,
-                                        const std::string& dimensions_field,
+Expected<EmbeddingVectors> CheckVectors(const VectorOptions& options,
                                         const proto::ModelConfig& config) {
-  const std::int64_t size = config.read_head->output_size;
-  if (dimensions && (*dimensions < 1 || *dimensions > size)) {
+  const std::int64_t all = config.read_head->output_size;
+  const std::int64_t size = options.dimensions.value_or(all);
+  if (size < 1 || size > all) {
     return Unexpected(BadRequest("dimensions_out_of_range",
-                                 dimensions_field + " must be from 1 to " + std::to_string(size) +
-                                     ", not " + std::to_string(*dimensions) + ".",
-                                 dimensions_field));
+                                 options.dimensions_field + " must be from 1 to " +
+                                     std::to_string(all) + ", not " + std::to_string(size) + ".",
+                                 options.dimensions_field));
   }
-  EmbeddingVectors vectors;
-  vectors.size = dimensions.value_or(size);
-  vectors.normalizes = normalize.value_or(vectors.size != size);
-  vectors.keeps_length = !normalize.value_or(true);
-  return vectors;
-}
-
-std::optional<proto::Error> BitsFault(const EmbeddingVectors& vectors, const std::string& field) {
-  if (vectors.size % 8 == 0) {
-    return std::nullopt;
+  if (options.bits_field && size % 8 != 0) {
+    return Unexpected(BadRequest(
+        "dimensions_not_divisible",
+        "Embeddings of bits have a multiple of 8 values, not " + std::to_string(size) + ".",
+        *options.bits_field));
   }
-  return BadRequest(
-      "dimensions_not_divisible",
-      "Embeddings of bits have a multiple of 8 values, not " + std::to_string(vectors.size) + ".",
-      field);
+  return EmbeddingVectors{.size = size,
+                          .normalizes = options.normalize.value_or(size != all),
+                          .keeps_length = !options.normalize.value_or(true)};
 }
 
 }  // namespace scorecast::coordinator

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "proto/base/error.h"
 #include "proto/base/expected.h"
 #include "proto/model/model_config.h"
 
@@ -25,16 +24,21 @@ struct EmbeddingVectors {
   proto::Expected<std::vector<float>> Of(const proto::RowLogits& row, std::size_t index) const;
 };
 
-/// `dimensions` is how many values the client wants to keep, and `normalize` whether it wants
-/// vectors of length 1; what is absent is the model's. A vector that is cut is normalised unless
-/// the client does not want it. A 400 if `dimensions`, whose name is `dimensions_field`, is out of
-/// range.
-proto::Expected<EmbeddingVectors> CheckVectors(std::optional<std::int64_t> dimensions,
-                                               std::optional<bool> normalize,
-                                               const std::string& dimensions_field,
-                                               const proto::ModelConfig& config);
+/// How a request wants its vectors.
+struct VectorOptions {
+  /// Number of values that are kept; absent: those of the model.
+  std::optional<std::int64_t> dimensions;
+  std::string dimensions_field = "dimensions";
+  /// Whether vectors have length 1; absent: as the model has them, and a vector that is cut is
+  /// normalised.
+  std::optional<bool> normalize;
+  /// The field that asks for an encoding in bits. Absent: none does.
+  std::optional<std::string> bits_field;
+};
 
-/// The 400 of an encoding in bits of vectors whose size is not divisible by 8.
-std::optional<proto::Error> BitsFault(const EmbeddingVectors& vectors, const std::string& field);
+/// The same, checked. A 400 if `dimensions` is out of range, or if values that are encoded in bits
+/// do not fill bytes.
+proto::Expected<EmbeddingVectors> CheckVectors(const VectorOptions& options,
+                                               const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

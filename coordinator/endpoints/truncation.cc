@@ -9,28 +9,20 @@
 
 namespace scorecast::coordinator {
 
-proto::Expected<ItemLimits::Cut> CutOf(std::string direction) {
+proto::Expected<Truncation::Side> SideOf(std::string direction) {
   const std::string given = direction;
   std::ranges::transform(direction, direction.begin(),
                          [](char c) { return 'A' <= c && c <= 'Z' ? c - 'A' + 'a' : c; });
   if (direction == "right") {
-    return ItemLimits::Cut::kEnd;
+    return Truncation::Side::kRight;
   }
   if (direction == "left") {
-    return ItemLimits::Cut::kStart;
+    return Truncation::Side::kLeft;
   }
   return proto::Unexpected(
       BadRequest("unknown_truncation_direction",
                  "truncation_direction must be left or right, not " + Quoted(given) + ".",
                  "truncation_direction"));
-}
-
-proto::Expected<Truncation::Side> SideOf(std::string direction) {
-  const proto::Expected<ItemLimits::Cut> cut = CutOf(std::move(direction));
-  if (!cut) {
-    return proto::Unexpected(cut.error());
-  }
-  return *cut == ItemLimits::Cut::kStart ? Truncation::Side::kLeft : Truncation::Side::kRight;
 }
 
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens) {

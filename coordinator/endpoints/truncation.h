@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/prompts/item_prompts.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/text/typed_tokens.h"
 #include "proto/base/error.h"
@@ -15,9 +14,6 @@ namespace scorecast::coordinator {
 // Checks of the fields that say how texts are cut.
 
 /// The end that a `truncation_direction` names: "right" or "left", in upper or lower case.
-proto::Expected<ItemLimits::Cut> CutOf(std::string direction);
-
-/// The same end for texts of models that read whole texts.
 proto::Expected<Truncation::Side> SideOf(std::string direction);
 
 /// The 400 of a `truncate_prompt_tokens` that is neither -1 nor positive.

@@ -144,7 +144,7 @@ Expected<Continuation, EncodeFault> ItemPrompts::Cut(std::string_view item,
   const ContinuedText& head = frame_.head;
   const std::string text = head.tail() + std::string(item);
   Tokens ids;
-  if (limits.cut == ItemLimits::Cut::kStart) {
+  if (limits.cut == Truncation::Side::kLeft) {
     Expected<Tokens, EncodeFault> last =
         LastTokens(*tokenizer_, text, head.tail_options(), most, unlimited);
     if (!last) {
@@ -185,7 +185,7 @@ Expected<Continuation, EncodeFault> ItemPrompts::Item(std::string_view item,
   }
   Expected<Tokens, EncodeFault> joined = head.ContinueTail(item, item_limits);
   if (!joined) {
-    return joined.error() == EncodeFault::kTooManyTokens && limits.cut != ItemLimits::Cut::kNone
+    return joined.error() == EncodeFault::kTooManyTokens && limits.cut
                ? Cut(item, max_item_tokens, limits)
                : Unexpected(joined.error());
   }
@@ -197,8 +197,7 @@ Expected<Continuation, EncodeFault> ItemPrompts::Item(std::string_view item,
   Expected<Continuation, EncodeFault> uncut =
       Uncut(item, {.max_tokens = limits.max_prompt_tokens, .interruption = limits.interruption});
   // With the text behind it, the item may have more tokens than alone.
-  if (!uncut && uncut.error() == EncodeFault::kTooManyTokens &&
-      limits.cut != ItemLimits::Cut::kNone) {
+  if (!uncut && uncut.error() == EncodeFault::kTooManyTokens && limits.cut) {
     const std::int64_t item_tokens =
         std::max<std::int64_t>(Count(*joined) - static_cast<std::int64_t>(tail_tokens()), 0);
     return Cut(item, std::min(item_tokens, max_item_tokens), limits);

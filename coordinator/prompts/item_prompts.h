@@ -9,6 +9,7 @@
 
 #include "coordinator/text/continued_text.h"
 #include "coordinator/text/tokenizer.h"
+#include "coordinator/text/typed_tokens.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
@@ -30,9 +31,8 @@ struct ItemLimits {
   std::int64_t max_item_tokens = EncodeLimits::kUnlimited;
   /// Of the whole prompt: the prefix, the item, and what follows it.
   std::int64_t max_prompt_tokens = EncodeLimits::kUnlimited;
-  /// A longer item loses tokens at its end or its start; kNone: it is a kTooManyTokens.
-  enum class Cut { kNone, kEnd, kStart };
-  Cut cut = Cut::kEnd;
+  /// Where a longer item loses tokens; nullopt: it is a kTooManyTokens.
+  std::optional<Truncation::Side> cut = Truncation::Side::kRight;
   const Interruption* interruption = nullptr;  ///< See EncodeLimits.
 };
 

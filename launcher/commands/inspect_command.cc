@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coordinator/decisions/decider.h"
+#include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
@@ -193,6 +194,25 @@ void PrintDecider(const coordinator::LoadedDecider& loaded) {
   std::printf("  example             %s\n", proto::Quoted(decider.Example(), 4096).c_str());
 }
 
+void PrintEmbedder(const coordinator::Embedder& embedder) {
+  std::printf("\nembeddings\n");
+  const coordinator::EmbeddingPrompts& prompts = embedder.prompts;
+  if (prompts.empty()) {
+    std::printf("  prompts             none\n");
+    return;
+  }
+  const coordinator::EmbeddingPrompts::Prompt* const by_default = prompts.Default();
+  std::printf("  default prompt      %s\n",
+              by_default == nullptr ? "none" : proto::OneLine(by_default->name).c_str());
+  std::printf("  prompts' rows       %s\n",
+              embedder.pools_prompt ? "pooled with those of the text" : "not pooled");
+  std::printf("  prompts\n");
+  for (const coordinator::EmbeddingPrompts::Prompt& prompt : prompts.all()) {
+    std::printf("    %-16s  %s\n", proto::OneLine(prompt.name).c_str(),
+                proto::Quoted(prompt.text, 4096).c_str());
+  }
+}
+
 /// Prints what a rank could use if it were alone on this host.
 void PrintShare(const RankShare& share) {
   std::printf("\nhost\n");
@@ -297,6 +317,7 @@ int RunInspectCommand(const InspectFlags& flags) {
       flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
   const coordinator::LoadedDecider decider = coordinator::LoadDecider(
       flags.engine.model, flags.engine.decision_template, *config, tokenizer->get());
+  const coordinator::Embedder embedder = EmbedderFromFlags(flags.engine, *config);
   const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
   const shard::HeldWeights weights = shard::HoldWeights(
       shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype)),
@@ -309,6 +330,9 @@ int RunInspectCommand(const InspectFlags& flags) {
   PrintReadable(config, tokenizer);
   PrintReranker(reranker);
   PrintDecider(decider);
+  if (config->is_embedder()) {
+    PrintEmbedder(embedder);
+  }
   PrintShare(share);
   PrintPartition(*config, flags.ranks, limits.plan, weights);
   return kExitOk;

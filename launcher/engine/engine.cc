@@ -7,7 +7,6 @@
 
 #include "coordinator/decisions/decider.h"
 #include "coordinator/request/delimiter_flag.h"
-#include "coordinator/request/model_kind.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/files/label_names.h"
@@ -219,13 +218,7 @@ void Engine::Configure(const EngineFlags& flags) {
         coordinator::ReadTokenLimit(flags.model, config_.max_position_embeddings);
   }
   server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_.num_labels);
-  if (config_.is_embedder()) {
-    server_options_.embedder = coordinator::LoadEmbedder(flags.model, flags.prompts);
-  } else if (!flags.prompts.empty()) {
-    throw proto::StartupError("--prompt needs an embedding model, and " + config_.architecture +
-                              " is " +
-                              std::string(coordinator::NameOf(coordinator::KindOf(config_))));
-  }
+  server_options_.embedder = EmbedderFromFlags(flags, config_);
 }
 
 }  // namespace scorecast::launcher

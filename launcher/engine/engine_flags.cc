@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "coordinator/request/model_kind.h"
 #include "proto/base/check.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
@@ -28,6 +29,19 @@ std::string PromptsText(const EngineFlags& flags) {
     text += (text.empty() ? "" : ", ") + proto::Quoted(prompt, prompt.size());
   }
   return text.empty() ? "(absent)" : text;
+}
+
+coordinator::Embedder EmbedderFromFlags(const EngineFlags& flags,
+                                        const proto::ModelConfig& config) {
+  if (config.is_embedder()) {
+    return coordinator::LoadEmbedder(flags.model, flags.prompts);
+  }
+  if (!flags.prompts.empty()) {
+    throw proto::StartupError("--prompt needs an embedding model, and " + config.architecture +
+                              " is " +
+                              std::string(coordinator::NameOf(coordinator::KindOf(config))));
+  }
+  return {};
 }
 
 void CheckEngineFlags(const EngineFlags& flags) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/server_options.h"
 #include "proto/model/model_config.h"
 #include "shard/kernels/kernels.h"
@@ -40,6 +41,10 @@ struct EngineFlags {
 
 /// All texts of --prompt, quoted; "(absent)" if there is none.
 std::string PromptsText(const EngineFlags& flags);
+
+/// What requests for embeddings depend on; nothing if the model is not an embedding model. Throws
+/// StartupError as LoadEmbedder does, and if --prompt is given for another model.
+coordinator::Embedder EmbedderFromFlags(const EngineFlags& flags, const proto::ModelConfig& config);
 
 /// Throws StartupError if flags contradict each other.
 void CheckEngineFlags(const EngineFlags& flags);

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -30,6 +32,16 @@ void ReadLearnedPositions(const Fields& fields, const Family& family, ModelConfi
   }
   config.learned_positions = positions;
   config.rope_tables.clear();
+}
+
+/// nullopt if embeddings have the size of the rows. Rows have room for smaller embeddings only.
+std::optional<std::int64_t> ReadEmbeddingSize(const Fields& fields, std::int64_t absent,
+                                              std::int64_t hidden_size) {
+  constexpr std::string_view kField = "embedding_size";
+  const Json* value = fields.Find(kField);
+  const std::int64_t size =
+      fields.IntegerOf(kField, value == nullptr ? Json(absent) : *value, {1, hidden_size});
+  return size == hidden_size ? std::nullopt : std::optional(size);
 }
 
 Pooling ReadClassifierPooling(const Fields& fields) {
@@ -125,6 +137,9 @@ void ReadNorms(const Fields& fields, const Family& family, ModelConfig& config) 
       family.norm_bias_field ? fields.Bool("norm_bias", family.norm_bias) : family.norm_bias;
   config.norm_weights_plus_one = family.norm_weights_plus_one;
   config.embedding_norm = family.embedding_norm;
+  if (family.embedding_size) {
+    config.embedding_size = ReadEmbeddingSize(fields, *family.embedding_size, config.hidden_size);
+  }
   const bool are_of_residual = family.norm_places == NormPlaces::kResidual;
   config.final_norm = !are_of_residual;
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
@@ -161,10 +176,10 @@ ReadHead ReadClassifierHead(const Fields& fields, const Family& family, const Mo
     dense.bias = std::string(head.dense) + ".bias";
   }
   if (!head.norm.empty()) {
-    if (config.norm_bias) {
-      fields.Refuse("norm_bias", true, "not supported in classifiers");
-    }
     dense.norm = std::string(head.norm) + ".weight";
+    if (config.norm_bias) {
+      dense.norm_bias = std::string(head.norm) + ".bias";
+    }
   }
   const HeadStep out{.weight = std::string(head.out) + ".weight",
                      .bias = std::string(head.out) + ".bias",

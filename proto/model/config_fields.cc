@@ -107,8 +107,9 @@ std::int64_t Fields::IntegerOf(std::string_view name, const Json& value, Bounds 
     Refuse(name, value, "it must be an integer from " + range);
   }
   // An unsigned number is compared as such, because 2^63 and more would wrap.
-  const bool too_large = value.is_number_unsigned() &&
-                         value.get<std::uint64_t>() > static_cast<std::uint64_t>(bounds.most);
+  const bool too_large = value.is_number_unsigned()
+                             ? value.get<std::uint64_t>() > static_cast<std::uint64_t>(bounds.most)
+                             : value.get<std::int64_t>() > bounds.most;
   if (too_large || value.get<std::int64_t>() < bounds.least) {
     Refuse(name, value, "it must be from " + range);
   }

@@ -140,6 +140,8 @@ struct Family {
   bool norm_bias_field = false;  ///< `norm_bias` says it.
   NormPlaces norm_places = NormPlaces::kBeforeLayers;
   bool embedding_norm = false;
+  /// The field `embedding_size` if it is absent; nullopt: no such field.
+  std::optional<std::int64_t> embedding_size;
   bool gated_feedforward = true;
   Positions positions = Positions::kRotary;
   TokenId pad_token_id = 0;                     ///< Positions::kLearnedBehindPadding.
@@ -211,6 +213,21 @@ constexpr Family DistilBert() {
                  .activation = HeadActivation::kRelu,
                  .norm = "",
                  .out = "classifier"};
+  return family;
+}
+
+constexpr Family Electra() {
+  Family family = kBertLike;
+  family.model_type = "electra";
+  family.classifier = "ElectraForSequenceClassification";
+  family.base_model = "ElectraModel";
+  family.masked_language_model = "ElectraForMaskedLM";
+  family.base_prefix = "electra.";
+  family.embedding_size = 128;
+  family.head = {.dense = "classifier.dense",
+                 .activation = HeadActivation::kGelu,
+                 .norm = "",
+                 .out = "classifier.out_proj"};
   return family;
 }
 
@@ -319,6 +336,7 @@ inline constexpr std::array kFamilies = {
     RobertaLike("camembert", "CamembertForSequenceClassification", "CamembertModel",
                 "CamembertForMaskedLM"),
     DistilBert(),
+    Electra(),
     Family{.model_type = "modernbert",
            .classifier = "ModernBertForSequenceClassification",
            .base_model = "ModernBertModel",

@@ -102,7 +102,10 @@ struct ModelConfig {
   bool norm_bias = false;              ///< LayerNorms have biases.
   bool norm_weights_plus_one = false;  ///< Norms multiply by 1 + weight, not by the weight.
   bool embedding_norm = false;         ///< Embeddings are normalised.
-  bool final_norm = true;              ///< Rows are normalised behind the last layer.
+  /// If set, embeddings have this many values, and a product behind their norm makes hidden_size of
+  /// them.
+  std::optional<std::int64_t> embedding_size;
+  bool final_norm = true;  ///< Rows are normalised behind the last layer.
   Activation hidden_activation = Activation::kSilu;
   double embedding_scale = 1.0;  ///< Embeddings are multiplied by it.
   double query_scale = 0;  ///< Attention scores are q·k times this; 0: times 1 / √head_dim.

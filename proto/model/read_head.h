@@ -20,11 +20,13 @@ enum class HeadActivation : std::uint8_t {
   kSigmoid,
 };
 
-/// One step of a head: y = activation(W x + b), then LayerNorm if `norm` is not empty.
+/// One step of a head: y = activation(W x + b), then LayerNorm if `norm` is not empty. Names of
+/// tensors other than `weight` may be empty.
 struct HeadStep {
-  std::string weight;  ///< Name of the tensor [out_features, in].
-  std::string bias;    ///< Name of the tensor [out_features], or empty.
-  std::string norm;    ///< Name of a LayerNorm's weight [out_features], or empty. It has no bias.
+  std::string weight;     ///< Name of the tensor [out_features, in].
+  std::string bias;       ///< Name of the tensor [out_features].
+  std::string norm;       ///< Name of a LayerNorm's weight [out_features].
+  std::string norm_bias;  ///< Name of the LayerNorm's bias [out_features].
   HeadActivation activation = HeadActivation::kIdentity;
   std::int64_t out_features = 0;
   /// The file of the tensors, relative to the model's directory, e.g. 2_Dense/model.safetensors.

@@ -125,12 +125,12 @@ void Checkpoint::AddFile(const std::filesystem::path& file) {
   }
 }
 
-void Checkpoint::AddPrefix(std::string_view prefix, std::span<const std::string_view> heads) {
+void Checkpoint::Rename(const std::function<std::string(const std::string& name)>& renamed) {
   decltype(tensors_) named;
   for (auto& [name, tensor] : tensors_) {
-    const bool is_of_head = std::ranges::any_of(
-        heads, [&name = name](std::string_view head) { return name.starts_with(head); });
-    named.try_emplace(is_of_head ? name : std::string(prefix) + name, std::move(tensor));
+    std::string wanted = renamed(name);
+    const bool is_taken = wanted != name && (tensors_.contains(wanted) || named.contains(wanted));
+    named.emplace(is_taken ? name : std::move(wanted), std::move(tensor));
   }
   tensors_ = std::move(named);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -32,8 +33,9 @@ class Checkpoint {
   /// "2_Dense/linear.weight". Throws StartupError as Open does.
   void AddFile(const std::filesystem::path& file);
 
-  /// Puts `prefix` before the names of all tensors but those that begin with one of `heads`.
-  void AddPrefix(std::string_view prefix, std::span<const std::string_view> heads);
+  /// Gives each tensor the name that `renamed` returns for its name. A tensor whose new name is
+  /// another's keeps its own.
+  void Rename(const std::function<std::string(const std::string& name)>& renamed);
 
   bool Has(std::string_view name) const { return tensors_.contains(name); }
 

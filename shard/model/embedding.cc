@@ -16,6 +16,16 @@ const TensorView* Table(const Checkpoint& checkpoint, const proto::ModelConfig& 
   return tensor == nullptr ? nullptr : &Require(checkpoint, *tensor, config);
 }
 
+/// The values of a tensor that every model of the kind has.
+std::vector<float> Load(const Checkpoint& checkpoint, const proto::ModelConfig& config,
+                        TensorRole role) {
+  const TensorView* tensor = Table(checkpoint, config, role);
+  proto::Check(tensor != nullptr, "the model has the tensor");
+  std::vector<float> values(static_cast<std::size_t>(tensor->num_elements()));
+  ReadRows(*tensor, {0, tensor->shape[0]}, values.data());
+  return values;
+}
+
 const TensorView& TokenTable(const Checkpoint& checkpoint, const proto::ModelConfig& config) {
   const TensorView* table = Table(checkpoint, config, TensorRole::kEmbedding);
   proto::Check(table != nullptr, "every model has embeddings of tokens");
@@ -31,8 +41,10 @@ Embedding::Embedding(const proto::ModelConfig& config, const Checkpoint& checkpo
       tokens_(TokenTable(checkpoint, config)),
       positions_(Table(checkpoint, config, TensorRole::kPositionTable)),
       types_(Table(checkpoint, config, TensorRole::kTypeTable)),
+      size_(SizeOf(Dim::kEmbedding, config)),
       norm_(LoadNorm(checkpoint, config, ModelTensors(config), TensorRole::kEmbeddingNorm,
-                     TensorRole::kEmbeddingNormBias)) {
+                     TensorRole::kEmbeddingNormBias)),
+      projection_(LoadProjection(checkpoint, config)) {
   if (positions_ != nullptr) {
     learned_positions_.reserve(static_cast<std::size_t>(max_rows));
   }
@@ -65,35 +77,50 @@ void Embedding::Begin(const proto::ForwardPlan& plan, const RowMap& rows) {
   }
 }
 
-void Embedding::Embed(std::int64_t row, float* hidden) const {
+std::optional<Embedding::Projection> Embedding::LoadProjection(const Checkpoint& checkpoint,
+                                                               const proto::ModelConfig& config) {
+  if (!config.embedding_size) {
+    return std::nullopt;
+  }
+  return Projection{.weight = Load(checkpoint, config, TensorRole::kEmbeddingProjection),
+                    .bias = Load(checkpoint, config, TensorRole::kEmbeddingProjectionBias)};
+}
+
+void Embedding::Embed(std::int64_t row, float* scratch, float* hidden) const {
   const auto at = static_cast<std::size_t>(row);
-  const std::int64_t h = config_.hidden_size;
+  float* const embedding = projection_ ? scratch : hidden;
   const proto::TokenId id = plan_->tokens[at];
-  ReadRows(tokens_, {id, id + 1}, hidden);
+  ReadRows(tokens_, {id, id + 1}, embedding);
   if (config_.embedding_scale != 1) {
     const auto scale = static_cast<float>(config_.embedding_scale);
-    std::transform(hidden, hidden + h, hidden, [scale](float x) { return scale * x; });
+    std::transform(embedding, embedding + size_, embedding, [scale](float x) { return scale * x; });
   }
   if (types_ != nullptr) {
-    AddRow(*types_, plan_->token_types.empty() ? 0 : plan_->token_types[at], hidden);
+    AddRow(*types_, plan_->token_types.empty() ? 0 : plan_->token_types[at], embedding);
   }
   if (positions_ != nullptr) {
-    AddRow(*positions_, learned_positions_[at], hidden);
+    AddRow(*positions_, learned_positions_[at], embedding);
   }
   if (!norm_.empty()) {
-    RowNorm(kernels_, config_)(hidden, norm_, hidden);
+    RowNorm(kernels_, config_)(embedding, norm_, embedding);
+  }
+  if (projection_) {
+    const float* weights = projection_->weight.data();
+    for (const float bias : projection_->bias) {
+      *hidden++ = kernels_.dot(embedding, weights, size_) + bias;
+      weights += size_;
+    }
   }
 }
 
-void Embedding::AddRow(const TensorView& table, std::int64_t row, float* hidden) const {
+void Embedding::AddRow(const TensorView& table, std::int64_t row, float* embedding) const {
   // Read in parts, so that no thread needs a buffer of its own.
   constexpr std::int64_t kPart = 512;
   float part[kPart];
-  const std::int64_t h = config_.hidden_size;
-  for (std::int64_t begin = 0; begin < h; begin += kPart) {
-    const std::int64_t end = std::min(h, begin + kPart);
+  for (std::int64_t begin = 0; begin < size_; begin += kPart) {
+    const std::int64_t end = std::min(size_, begin + kPart);
     ReadBlock(table, {row, row + 1}, {begin, end}, part, end - begin);
-    kernels_.add(part, end - begin, hidden + begin);
+    kernels_.add(part, end - begin, embedding + begin);
   }
 }
 

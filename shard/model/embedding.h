@@ -14,8 +14,9 @@
 namespace scorecast::shard {
 
 /// What a row is before the first layer: the embedding of its token, times a factor, or plus those
-/// of its type and its position; perhaps normalised. The tables stay in the checkpoint's files,
-/// from which passes read rows.
+/// of its type and its position; perhaps normalised; perhaps multiplied by a matrix that makes
+/// hidden_size values of it. The tables stay in the checkpoint's files, from which passes read
+/// rows.
 class Embedding {
  public:
   /// `checkpoint` and `kernels` must outlive this object. No pass has more than `max_rows` rows.
@@ -26,21 +27,32 @@ class Embedding {
   /// pass is a step of a text (proto::PlanStep), the rows before it were embedded by earlier steps.
   void Begin(const proto::ForwardPlan& plan, const RowMap& rows);
 
-  /// Computes row `row` of the pass, [hidden_size]. May be called by several threads at a time.
-  void Embed(std::int64_t row, float* hidden) const;
+  /// Computes row `row` of the pass, [hidden_size]. Several threads may call it at a time, each
+  /// with a `scratch` [hidden_size] of its own.
+  void Embed(std::int64_t row, float* scratch, float* hidden) const;
 
   /// The files of the tables.
   std::vector<const WeightFile*> Files() const;
 
  private:
-  void AddRow(const TensorView& table, std::int64_t row, float* hidden) const;
+  /// What the matrix behind the norm multiplies by and adds. In float32 whatever the precision of
+  /// the layers, like the rest of a row.
+  struct Projection {
+    std::vector<float> weight;  // [hidden_size, embedding_size]
+    std::vector<float> bias;    // [hidden_size]
+  };
+  static std::optional<Projection> LoadProjection(const Checkpoint& checkpoint,
+                                                  const proto::ModelConfig& config);
+  void AddRow(const TensorView& table, std::int64_t row, float* embedding) const;
 
   const proto::ModelConfig& config_;
   const Kernels& kernels_;
-  const TensorView& tokens_;     // [vocab_size, h]
-  const TensorView* positions_;  // [LearnedPositions::rows, h]; null if there is no such table.
-  const TensorView* types_;      // [type_vocab_size, h]; null if there is no such table.
+  const TensorView& tokens_;     // [vocab_size, size_]
+  const TensorView* positions_;  // [LearnedPositions::rows, size_]; null if there is no such table.
+  const TensorView* types_;      // [type_vocab_size, size_]; null if there is no such table.
+  const std::int64_t size_;      // Values of an embedding; at most hidden_size.
   const Norm norm_;
+  const std::optional<Projection> projection_;
   const proto::ForwardPlan* plan_ = nullptr;
   std::vector<std::int32_t> learned_positions_;  // [rows]: rows of the table of positions.
   std::int32_t next_in_text_ = 0;  // That of the next row of a text that is computed in steps.

@@ -36,7 +36,8 @@ std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
     case Storage::kLmHead:
       return PackedBytes(weights.precisions.lm_head, weights.lm_head_size, out, in);
     case Storage::kVector:
-      return kFloat * out;
+    case Storage::kMatrix:
+      return kFloat * out * in;
     case Storage::kInFile:
     case Storage::kUnused:
       break;

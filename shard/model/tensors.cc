@@ -44,6 +44,9 @@ bool TokenTypes(const ModelConfig& model, const LayerConfig& /*layer*/) {
 bool EmbeddingNorm(const ModelConfig& model, const LayerConfig& /*layer*/) {
   return model.embedding_norm;
 }
+bool EmbeddingProjection(const ModelConfig& model, const LayerConfig& /*layer*/) {
+  return model.embedding_size.has_value();
+}
 bool FinalNorm(const ModelConfig& model, const LayerConfig& /*layer*/) { return model.final_norm; }
 bool NormBias(const ModelConfig& model, const LayerConfig& /*layer*/) { return model.norm_bias; }
 bool InputNorm(const ModelConfig& /*model*/, const LayerConfig& layer) { return layer.input_norm; }
@@ -143,14 +146,16 @@ constexpr Entry kDecoderLayerTable[] = {
 };
 
 constexpr Entry kBertTable[] = {
-    {Role::kEmbedding,         "embeddings.word_embeddings.weight",       Dim::kVocabulary, Dim::kHidden, Storage::kInFile, Always},
-    {Role::kLmHead,            "embeddings.word_embeddings.weight",       Dim::kOutput,     Dim::kHidden, Storage::kLmHead, TiedLmHead},
-    {Role::kPositionTable,     "embeddings.position_embeddings.weight",   Dim::kPositions,  Dim::kHidden, Storage::kInFile, Positions},
-    {Role::kTypeTable,         "embeddings.token_type_embeddings.weight", Dim::kTokenTypes, Dim::kHidden, Storage::kInFile, TokenTypes},
-    {Role::kEmbeddingNorm,     "embeddings.LayerNorm.weight",             Dim::kHidden,     Dim::kNone,   Storage::kVector, EmbeddingNorm},
-    {Role::kEmbeddingNormBias, "embeddings.LayerNorm.bias",               Dim::kHidden,     Dim::kNone,   Storage::kVector, Both<EmbeddingNorm, NormBias>},
-    {Role::kUnused,            "embeddings.position_ids",                 Dim::kNone,       Dim::kNone,   Storage::kUnused, Always},  // 0, 1, 2 …
-    {Role::kUnused,            "pooler.*",                                Dim::kNone,       Dim::kNone,   Storage::kUnused, Always},
+    {Role::kEmbedding,               "embeddings.word_embeddings.weight",       Dim::kVocabulary, Dim::kEmbedding, Storage::kInFile, Always},
+    {Role::kLmHead,                  "embeddings.word_embeddings.weight",       Dim::kOutput,     Dim::kHidden,    Storage::kLmHead, TiedLmHead},
+    {Role::kPositionTable,           "embeddings.position_embeddings.weight",   Dim::kPositions,  Dim::kEmbedding, Storage::kInFile, Positions},
+    {Role::kTypeTable,               "embeddings.token_type_embeddings.weight", Dim::kTokenTypes, Dim::kEmbedding, Storage::kInFile, TokenTypes},
+    {Role::kEmbeddingNorm,           "embeddings.LayerNorm.weight",             Dim::kEmbedding,  Dim::kNone,      Storage::kVector, EmbeddingNorm},
+    {Role::kEmbeddingNormBias,       "embeddings.LayerNorm.bias",               Dim::kEmbedding,  Dim::kNone,      Storage::kVector, Both<EmbeddingNorm, NormBias>},
+    {Role::kEmbeddingProjection,     "embeddings_project.weight",               Dim::kHidden,     Dim::kEmbedding, Storage::kMatrix, EmbeddingProjection},
+    {Role::kEmbeddingProjectionBias, "embeddings_project.bias",                 Dim::kHidden,     Dim::kNone,      Storage::kVector, EmbeddingProjection},
+    {Role::kUnused,                  "embeddings.position_ids",                 Dim::kNone,       Dim::kNone,      Storage::kUnused, Always},  // 0, 1, 2 …
+    {Role::kUnused,                  "pooler.*",                                Dim::kNone,       Dim::kNone,      Storage::kUnused, Always},
 };
 
 constexpr Entry kBertLayerTable[] = {
@@ -224,7 +229,7 @@ constexpr Entry kModernBertLayerTable[] = {
 /// Heads for masked tokens and other tasks, which are not read. Their names have no prefix.
 constexpr std::string_view kUnreadHeads[] = {
     "cls.*", "lm_head.*", "vocab_layer_norm.*", "vocab_projector.*", "vocab_transform.*",
-    "head.*", "decoder.*",
+    "head.*", "decoder.*", "generator_predictions.*", "generator_lm_head.*", "discriminator_predictions.*",
 };
 // clang-format on
 
@@ -323,6 +328,8 @@ std::int64_t SizeOf(Dim dim, const ModelConfig& config) {
   switch (dim) {
     case Dim::kHidden:
       return config.hidden_size;
+    case Dim::kEmbedding:
+      return config.embedding_size.value_or(config.hidden_size);
     case Dim::kHeadDim:
       return config.head_dim;
     case Dim::kQueryHeads:
@@ -356,6 +363,7 @@ Range PartOf(Dim dim, const ModelConfig& config, const proto::Partition& partiti
     case Dim::kOutput:
       return partition.vocabulary;
     case Dim::kHidden:
+    case Dim::kEmbedding:
     case Dim::kHeadDim:
     case Dim::kVocabulary:
     case Dim::kPositions:

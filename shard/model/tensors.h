@@ -22,6 +22,8 @@ enum class TensorRole : std::uint8_t {
   kTypeTable,
   kEmbeddingNorm,
   kEmbeddingNormBias,
+  kEmbeddingProjection,
+  kEmbeddingProjectionBias,
   kFinalNorm,
   kFinalNormBias,
   kLmHead,  ///< The lm-head, or the head of a classifier.
@@ -63,6 +65,7 @@ enum class TensorRole : std::uint8_t {
 /// the ranks.
 enum class Dim : std::uint8_t {
   kHidden,        ///< hidden_size; not split.
+  kEmbedding,     ///< embedding_size, or hidden_size if there is none; not split.
   kHeadDim,       ///< head_dim; not split.
   kQueryHeads,    ///< num_attention_heads · head_dim; split by heads.
   kKvHeads,       ///< num_key_value_heads · head_dim; split by heads.
@@ -79,6 +82,7 @@ enum class Storage : std::uint8_t {
   kLayerProduct,  ///< Packed for products, in the precision of the layers.
   kLmHead,        ///< Packed for products, in the precision of the lm-head.
   kVector,        ///< As float32.
+  kMatrix,        ///< As float32, row by row.
   kInFile,        ///< Not held: rows are read from the file when they are needed.
   kUnused,        ///< Not held.
 };

@@ -281,8 +281,9 @@ void Transformer::FinishLayer(const Pass& pass, const Layer& layer, const PassRo
 
 void Transformer::Embed(const Pass& pass) {
   embedding_.Begin(pass.plan(), pass.all().map);
-  ForEachRow(exchange_.Own(pass.all().owners),
-             [&](std::int64_t row, int) { embedding_.Embed(row, work_.hidden[row]); });
+  ForEachRow(exchange_.Own(pass.all().owners), [&](std::int64_t row, int thread) {
+    embedding_.Embed(row, work_.thread_row[thread], work_.hidden[row]);
+  });
   times_.End(Phase::kOther);
   // ExchangeSummands and ShareRows must alternate, but the first layer's norm has no summands.
   exchange_.ExchangeSummands(exchange_.Even(0));

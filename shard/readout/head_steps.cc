@@ -40,8 +40,9 @@ double Activate(HeadActivation activation, double x) {
   return x;
 }
 
-/// LayerNorm without a bias, as PyTorch's.
-void LayerNorm(const std::vector<float>& weight, double eps, std::vector<float>& row) {
+/// LayerNorm as PyTorch's. `bias` may be empty.
+void LayerNorm(const std::vector<float>& weight, const std::vector<float>& bias, double eps,
+               std::vector<float>& row) {
   const auto n = static_cast<double>(row.size());
   double sum = 0;
   for (const float x : row) {
@@ -54,7 +55,8 @@ void LayerNorm(const std::vector<float>& weight, double eps, std::vector<float>&
   }
   const double scale = 1 / std::sqrt(squares / n + eps);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    row[i] = static_cast<float>((row[i] - mean) * scale * weight[i]);
+    const double normed = (row[i] - mean) * scale * weight[i];
+    row[i] = static_cast<float>(bias.empty() ? normed : normed + bias[i]);
   }
 }
 
@@ -92,7 +94,7 @@ std::vector<StepTensor> StepTensors(const proto::ReadHead& head, std::int64_t va
   std::int64_t in = values;
   for (const proto::HeadStep& step : head.steps) {
     tensors.push_back({StepTensorName(step, step.weight), {step.out_features, in}});
-    for (const std::string& vector : {step.bias, step.norm}) {
+    for (const std::string& vector : {step.bias, step.norm, step.norm_bias}) {
       if (!vector.empty()) {
         tensors.push_back({StepTensorName(step, vector), {step.out_features}});
       }
@@ -118,7 +120,8 @@ HeadSteps::HeadSteps(const proto::ReadHead& head, std::int64_t values, const Che
                       .out = out,
                       .weight = Load(checkpoint, step, step.weight, {out, in}),
                       .bias = Load(checkpoint, step, step.bias, {out}),
-                      .norm = Load(checkpoint, step, step.norm, {out})});
+                      .norm = Load(checkpoint, step, step.norm, {out}),
+                      .norm_bias = Load(checkpoint, step, step.norm_bias, {out})});
     in = out;
   }
 }
@@ -169,7 +172,7 @@ void HeadSteps::Multiply(const Step& step, std::span<const Text> texts) {
   pool_.ParallelFor(count, [&](std::int64_t i, int) {
     const auto index = static_cast<std::size_t>(i);
     if (!step.norm.empty()) {
-      LayerNorm(step.norm, step.norm_eps, outputs_[index]);
+      LayerNorm(step.norm, step.norm_bias, step.norm_eps, outputs_[index]);
     }
     std::swap(*texts[index].row, outputs_[index]);
   });

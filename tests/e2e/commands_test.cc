@@ -245,6 +245,32 @@ TEST(Inspect, NamesTheRerankTemplateAndWhy) {
   EXPECT_THAT(broken.err, HasSubstr(file.string() + ":3: score must be"));
 }
 
+// Prompts of a directory as sentence-transformers saves it, then those of the flag.
+TEST(Inspect, ListsThePromptsOfAnEmbeddingModel) {
+  const std::filesystem::path model = NewDirectory();
+  std::filesystem::copy(
+      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "encoders" / "bert-embed", model,
+      std::filesystem::copy_options::recursive);
+  EXPECT_THAT(RunScorecast({"inspect", "--model", model}).out,
+              HasSubstr("\nembeddings\n  prompts             none\n"));
+  WriteFile(model / "config_sentence_transformers.json",
+            R"({"prompts":{"query":"Find:\nQ: ","STS":""},"default_prompt_name":"query"})");
+  const ProcessResult result =
+      RunScorecast({"inspect", "--model", model, "--prompt", "passage=P: "});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nembeddings\n"
+                                    "  default prompt      query\n"
+                                    "  prompts' rows       pooled with those of the text\n"
+                                    "  prompts\n"
+                                    "    STS               \"\"\n"
+                                    "    query             \"Find:\\x0aQ: \"\n"
+                                    "    passage           \"P: \"\n"));
+  const ProcessResult other =
+      RunScorecast({"inspect", "--model", FamilyDirectory("qwen3"), "--prompt", "query=Q: "});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("--prompt needs an embedding model, and Qwen3ForCausalLM is"));
+}
+
 TEST(Inspect, NamesFamilyHeadRopeAndWindows) {
   const std::string gemma = RunScorecast({"inspect", "--model", FamilyDirectory("gemma3")}).out;
   EXPECT_THAT(gemma, ContainsRegex("\n  family +gemma3_text\n"));

@@ -336,8 +336,8 @@ std::string NameOf(const ::testing::TestParamInfo<PrecisionAndName>& info) {
   return PrecisionAndFamily(std::get<0>(info.param), std::get<1>(info.param));
 }
 
-const auto kNames =
-    ::testing::Values("bert-classifier-labels", "roberta-classifier", "modernbert-classifier");
+const auto kNames = ::testing::Values("bert-classifier-labels", "roberta-classifier",
+                                      "electra-classifier", "modernbert-classifier");
 
 INSTANTIATE_TEST_SUITE_P(
     All, EncoderPrecision,

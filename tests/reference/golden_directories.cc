@@ -30,8 +30,8 @@ EncoderDirectories FindEncoderDirectories(const std::filesystem::path& golden_di
   if (const char* more = std::getenv("SCORECAST_MORE_ENCODERS")) {
     parents.emplace_back(more);
   }
-  constexpr std::string_view kKinds[] = {"bert-",      "roberta-",    "xlm-roberta-",
-                                         "camembert-", "distilbert-", "modernbert-"};
+  constexpr std::string_view kKinds[] = {"bert-",       "roberta-", "xlm-roberta-", "camembert-",
+                                         "distilbert-", "electra-", "modernbert-"};
   EncoderDirectories found;
   for (const std::filesystem::path& parent : parents) {
     for (const auto& entry : std::filesystem::directory_iterator(parent)) {

@@ -48,17 +48,21 @@ void ReferenceModel::TakeEncoder(Tensors& tensors) {
   const std::string words =
       is_modern ? "embeddings.tok_embeddings.weight" : "embeddings.word_embeddings.weight";
   const std::string base = tensors.contains(c.base_prefix + words) ? c.base_prefix : "";
-  embed_tokens_ = {
-      Take(tensors, base + words, {c.vocab_size, c.hidden_size}), {}, c.vocab_size, c.hidden_size};
+  const std::int64_t size = c.embedding_size.value_or(c.hidden_size);
+  embed_tokens_ = {Take(tensors, base + words, {c.vocab_size, size}), {}, c.vocab_size, size};
   embedding_norm_ =
       TakeNorm(tensors, base + (is_modern ? "embeddings.norm" : "embeddings.LayerNorm"));
   if (c.learned_positions) {
     positions_ = Take(tensors, base + "embeddings.position_embeddings.weight",
-                      {c.learned_positions->rows, c.hidden_size});
+                      {c.learned_positions->rows, size});
   }
   if (c.type_vocab_size > 0) {
-    token_types_ = Take(tensors, base + "embeddings.token_type_embeddings.weight",
-                        {c.type_vocab_size, c.hidden_size});
+    token_types_ =
+        Take(tensors, base + "embeddings.token_type_embeddings.weight", {c.type_vocab_size, size});
+  }
+  if (c.embedding_size) {
+    embeddings_project_ =
+        TakeLinear(tensors, base + "embeddings_project", c.hidden_size, size, /*bias=*/true);
   }
   if (is_modern) {
     norm_ = TakeNorm(tensors, base + "final_norm");
@@ -138,7 +142,7 @@ void ReferenceModel::TakeSteps(Tensors& tensors) {
   std::int64_t in = config_.hidden_size * std::ssize(config_.read_head->pooling);
   for (const proto::HeadStep& step : config_.read_head->steps) {
     step_tensors_[step.weight] = Take(tensors, step.weight, {step.out_features, in});
-    for (const std::string& vector : {step.bias, step.norm}) {
+    for (const std::string& vector : {step.bias, step.norm, step.norm_bias}) {
       if (!vector.empty()) {
         step_tensors_[vector] = Take(tensors, vector, {step.out_features});
       }

@@ -54,6 +54,9 @@ void ReadBert(const json& config, ModelConfig& model) {
     model.learned_positions->padding = padding;
     model.max_position_embeddings -= padding + 1;
   }
+  if (model.model_type == "electra" && config.at("embedding_size") != config.at("hidden_size")) {
+    model.embedding_size = config.at("embedding_size").get<std::int64_t>();
+  }
   model.type_vocab_size = is_distilbert ? 0 : config.at("type_vocab_size").get<std::int64_t>();
 }
 
@@ -109,6 +112,7 @@ proto::ReadHead ReadHeadOf(const json& config, const ModelConfig& model) {
     dense.weight = "head.dense.weight";
     dense.bias = config.at("classifier_bias").get<bool>() ? "head.dense.bias" : "";
     dense.norm = "head.norm.weight";
+    dense.norm_bias = model.norm_bias ? "head.norm.bias" : "";
     dense.norm_eps = model.norm_eps;
     dense.activation = config.at("classifier_activation") == "silu" ? HeadActivation::kSilu
                                                                     : HeadActivation::kGelu;
@@ -118,7 +122,8 @@ proto::ReadHead ReadHeadOf(const json& config, const ModelConfig& model) {
   } else {
     dense.weight = "classifier.dense.weight";
     dense.bias = "classifier.dense.bias";
-    dense.activation = HeadActivation::kTanh;
+    dense.activation =
+        model.model_type == "electra" ? HeadActivation::kGelu : HeadActivation::kTanh;
     out.weight = "classifier.out_proj.weight";
     out.bias = "classifier.out_proj.bias";
   }
@@ -129,7 +134,7 @@ proto::ReadHead ReadHeadOf(const json& config, const ModelConfig& model) {
 
 bool IsEncoder(const json& config) {
   const auto type = config.at("model_type").get<std::string>();
-  return type.ends_with("bert") || type.ends_with("roberta");
+  return type.ends_with("bert") || type.ends_with("roberta") || type == "electra";
 }
 
 ModelConfig ReadEncoderConfig(const json& config) {
@@ -139,6 +144,7 @@ ModelConfig ReadEncoderConfig(const json& config) {
   model.base_prefix = model.model_type == "modernbert"   ? "model."
                       : model.model_type == "bert"       ? "bert."
                       : model.model_type == "distilbert" ? "distilbert."
+                      : model.model_type == "electra"    ? "electra."
                                                          : "roberta.";
   model.vocab_size = config.at("vocab_size").get<std::int64_t>();
   model.max_position_embeddings = config.at("max_position_embeddings").get<std::int64_t>();

@@ -82,6 +82,7 @@ std::vector<double> ApplyReadHead(const proto::ReadHead& head, const std::vector
       }
       for (std::size_t i = 0; i < y.size(); ++i) {
         y[i] = (y[i] - mean) / std::sqrt(variance + step.norm_eps) * norm[i];
+        y[i] += step.norm_bias.empty() ? 0 : tensor(step.norm_bias)[i];
       }
     }
     x = std::move(y);

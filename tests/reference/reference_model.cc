@@ -175,7 +175,7 @@ ReferenceModel::Layer ReferenceModel::TakeLayer(Tensors& tensors, std::int64_t i
 ReferenceModel::Rows ReferenceModel::Embedded(std::span<const proto::TokenId> tokens,
                                               std::span<const proto::Segment> segments,
                                               std::span<const std::uint8_t> types) const {
-  const auto h = static_cast<std::size_t>(config_.hidden_size);
+  const auto size = static_cast<std::size_t>(embed_tokens_.in);
   Rows x;
   std::size_t row = 0;
   for (const proto::Segment& segment : segments) {
@@ -188,8 +188,8 @@ ReferenceModel::Rows ReferenceModel::Embedded(std::span<const proto::TokenId> to
         element *= config_.embedding_scale;
       }
       const auto add = [&](const std::vector<double>& table, std::size_t index) {
-        for (std::size_t column = 0; column < h; ++column) {
-          hidden[column] += table.at(index * h + column);
+        for (std::size_t column = 0; column < size; ++column) {
+          hidden[column] += table.at(index * size + column);
         }
       };
       if (!token_types_.empty()) {
@@ -203,7 +203,13 @@ ReferenceModel::Rows ReferenceModel::Embedded(std::span<const proto::TokenId> to
       }
     }
   }
-  return Normed(x, embedding_norm_);
+  x = Normed(x, embedding_norm_);
+  if (!embeddings_project_.weight.empty()) {
+    for (std::vector<double>& hidden : x) {
+      hidden = Apply(embeddings_project_, hidden);
+    }
+  }
+  return x;
 }
 
 ReferenceModel::Rows ReferenceModel::FinalRows(std::span<const proto::TokenId> tokens,

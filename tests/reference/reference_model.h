@@ -147,7 +147,8 @@ class ReferenceModel {
   Linear head_;                      // [vocab_size or num_labels][hidden_size], or empty
   std::vector<double> positions_;    // [LearnedPositions::rows][hidden_size], or empty
   std::vector<double> token_types_;  // [type_vocab_size][hidden_size], or empty
-  Norm embedding_norm_;              // [hidden_size]
+  Norm embedding_norm_;              // [embedding_size or hidden_size]
+  Linear embeddings_project_;        // [hidden_size][embedding_size], or empty
   std::map<std::string, std::vector<double>> step_tensors_;  // Of the ReadHead.
 };
 

@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/cohere/embed_request.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,12 +9,11 @@
 #include <vector>
 
 #include "coordinator/embeddings/embedding_values.h"
-#include "coordinator/endpoints/embedding_vectors.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/response_id.h"
+#include "coordinator/endpoints/text_readout.h"
 #include "coordinator/endpoints/text_sequences.h"
 #include "coordinator/request/request_error.h"
-#include "proto/base/count.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -108,8 +108,7 @@ Expected<TextLength> CohereLength(const CohereMessage& request) {
   return length;
 }
 
-struct CohereEmbedReadout : Readout {
-  EmbeddingVectors vectors;
+struct CohereEmbedReadout : VectorReadout {
   CohereTypes types;
   std::vector<std::string> texts;  ///< Respond moves them into the response.
   bool is_v1 = false;
@@ -120,12 +119,11 @@ struct CohereEmbedReadout : Readout {
     auto response = std::make_unique<v1::CohereEmbeddings>();
     response->set_id(ResponseId("embd-", identity));
     response->set_api_version(is_v1 ? "1" : "2");
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      Expected<std::vector<float>> vector = vectors.Of(rows[i].front(), i);
-      if (!vector) {
-        return Unexpected(std::move(vector).error());
-      }
-      Add(*vector, *response);
+    const auto add = [&](std::size_t /*text*/, const std::vector<std::vector<float>>& vector) {
+      Add(vector.front(), *response);
+    };
+    if (auto fault = ForEachText(rows, vectors, add)) {
+      return Unexpected(*std::move(fault));
     }
     for (std::string& text : texts) {
       response->add_texts(std::move(text));
@@ -134,8 +132,6 @@ struct CohereEmbedReadout : Readout {
         std::move(response), is_by_type ? v1::CohereEmbeddingsByType::descriptor()
                                         : v1::CohereEmbeddingsFloats::descriptor());
   }
-  std::string Summary() const override { return proto::Count(Items(), "text"); }
-  std::int64_t Items() const override { return static_cast<std::int64_t>(texts.size()); }
 
  private:
   void Add(const std::vector<float>& vector, v1::CohereEmbeddings& response) const {
@@ -174,17 +170,6 @@ Expected<PreparedRequest> PrepareCohereEmbed(MessageRequest<CohereMessage> reque
   readout->is_v1 = request.form->is_dialect();
   readout->is_by_type = !readout->is_v1 || !message.embedding_types().empty();
   readout->identity = request.identity;
-  Expected<EmbeddingVectors> vectors =
-      CheckVectors(Given(message.has_output_dimension(), message.output_dimension()), std::nullopt,
-                   "output_dimension", context.config);
-  if (!vectors) {
-    return Unexpected(std::move(vectors).error());
-  }
-  readout->vectors = *std::move(vectors);
-  if (auto fault = types->binary || types->ubinary ? BitsFault(readout->vectors, "embedding_types")
-                                                   : std::nullopt) {
-    return Unexpected(*std::move(fault));
-  }
   const Expected<TextLength> length = CohereLength(message);
   if (!length) {
     return Unexpected(length.error());
@@ -194,7 +179,6 @@ Expected<PreparedRequest> PrepareCohereEmbed(MessageRequest<CohereMessage> reque
                        .length = *length,
                        .prompt_name = Given(message.has_input_type(), message.input_type()),
                        .prompt_field = "input_type"};
-  readout->vectors.field = inputs.field;
   Expected<std::vector<std::string>> texts = CohereTexts(message);
   if (!texts) {
     return Unexpected(std::move(texts).error());
@@ -203,13 +187,12 @@ Expected<PreparedRequest> PrepareCohereEmbed(MessageRequest<CohereMessage> reque
   for (const std::string& text : readout->texts) {
     inputs.texts.push_back({std::string_view(text), std::nullopt});
   }
-  Expected<TextSequences> made = MakeTextSequences(inputs, context);
-  if (!made) {
-    return Unexpected(std::move(made).error());
-  }
-  readout->prompt_tokens = made->prompt_tokens;
-  return PreparedRequest{
-      .sequences = std::move(made->sequences), .generations = {}, .readout = std::move(readout)};
+  return PrepareVectors(
+      {.dimensions = Given(message.has_output_dimension(), message.output_dimension()),
+       .dimensions_field = "output_dimension",
+       .normalize = std::nullopt,
+       .bits_field = Given(types->binary || types->ubinary, std::string("embedding_types"))},
+      std::move(inputs), std::move(readout), context);
 }
 
 std::int64_t CohereEmbedResponseBytesBound(const MessageRequest<CohereMessage>& request,

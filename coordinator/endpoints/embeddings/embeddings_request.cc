@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "coordinator/embeddings/embedding_values.h"
-#include "coordinator/endpoints/embedding_vectors.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/text_or_ids.h"
+#include "coordinator/endpoints/text_readout.h"
 #include "coordinator/endpoints/text_sequences.h"
 #include "coordinator/request/request_error.h"
-#include "proto/base/count.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -39,27 +39,26 @@ std::optional<Encoding> EncodingOf(std::string_view name) {
   return name == "ubinary" ? std::optional(Encoding::kUbinary) : std::nullopt;
 }
 
-struct EmbeddingsReadout : Readout {
-  EmbeddingVectors vectors;
+bool IsBits(Encoding encoding) {
+  return encoding == Encoding::kBinary || encoding == Encoding::kUbinary;
+}
+
+struct EmbeddingsReadout : VectorReadout {
   Encoding encoding = Encoding::kFloat;
-  std::size_t num_texts = 0;
 
   Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
     auto response = std::make_unique<v1::EmbeddingsResponse>();
     response->mutable_data()->Reserve(static_cast<int>(num_texts));
-    for (std::size_t i = 0; i < num_texts; ++i) {
-      Expected<std::vector<float>> vector = vectors.Of(rows[i].front(), i);
-      if (!vector) {
-        return Unexpected(std::move(vector).error());
-      }
+    const auto add = [&](std::size_t text, const std::vector<std::vector<float>>& vector) {
       v1::Embedding& embedding = *response->add_data();
-      embedding.set_index(static_cast<std::int64_t>(i));
-      Set(*vector, embedding);
+      embedding.set_index(static_cast<std::int64_t>(text));
+      Set(vector.front(), embedding);
+    };
+    if (auto fault = ForEachText(rows, vectors, add)) {
+      return Unexpected(*std::move(fault));
     }
     return std::make_unique<EndpointResponse>(std::move(response), &Description());
   }
-  std::string Summary() const override { return proto::Count(num_texts, "text"); }
-  std::int64_t Items() const override { return static_cast<std::int64_t>(num_texts); }
 
  private:
   void Set(const std::vector<float>& vector, v1::Embedding& embedding) const {
@@ -96,7 +95,6 @@ Expected<PreparedRequest> PrepareEmbeddings(MessageRequest<EmbeddingsMessage> re
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
-  const std::string& field = request.NameOf(EmbeddingsMessage::kInputFieldNumber);
   auto readout = std::make_shared<EmbeddingsReadout>();
   const std::string& encoding_field = request.NameOf(EmbeddingsMessage::kEncodingFormatFieldNumber);
   const std::optional<Encoding> encoding = EncodingOf(message.encoding_format());
@@ -108,39 +106,21 @@ Expected<PreparedRequest> PrepareEmbeddings(MessageRequest<EmbeddingsMessage> re
                                  encoding_field));
   }
   readout->encoding = *encoding;
-  Expected<EmbeddingVectors> vectors = CheckVectors(
-      Given(message.has_dimensions(), message.dimensions()),
-      Given(message.has_normalized(), message.normalized()), "dimensions", context.config);
-  if (!vectors) {
-    return Unexpected(std::move(vectors).error());
-  }
-  readout->vectors = *std::move(vectors);
-  readout->vectors.field = field;
-  const bool is_bits = *encoding == Encoding::kBinary || *encoding == Encoding::kUbinary;
-  if (auto fault = is_bits ? BitsFault(readout->vectors, encoding_field) : std::nullopt) {
-    return Unexpected(*std::move(fault));
-  }
   const Expected<TextLength> length =
       CheckLength(message.truncate(), message.truncation_direction(),
                   Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens()));
   if (!length) {
     return Unexpected(length.error());
   }
-  Expected<TextSequences> made =
-      MakeTextSequences({.texts = InputsOf(ViewsOf(message.input())),
-                         .field = field,
+  return PrepareVectors({.dimensions = Given(message.has_dimensions(), message.dimensions()),
+                         .normalize = Given(message.has_normalized(), message.normalized()),
+                         .bits_field = Given(IsBits(*encoding), encoding_field)},
+                        {.texts = InputsOf(ViewsOf(message.input())),
+                         .field = request.NameOf(EmbeddingsMessage::kInputFieldNumber),
                          .length = *length,
                          .prompt_name = Given(message.has_prompt_name(), message.prompt_name()),
-                         .prompt_field = request.NameOf(EmbeddingsMessage::kPromptNameFieldNumber),
-                         .keeps_length = readout->vectors.keeps_length},
-                        context);
-  if (!made) {
-    return Unexpected(std::move(made).error());
-  }
-  readout->num_texts = made->sequences.size();
-  readout->prompt_tokens = made->prompt_tokens;
-  return PreparedRequest{
-      .sequences = std::move(made->sequences), .generations = {}, .readout = std::move(readout)};
+                         .prompt_field = request.NameOf(EmbeddingsMessage::kPromptNameFieldNumber)},
+                        std::move(readout), context);
 }
 
 std::int64_t EmbeddingsResponseBytesBound(const MessageRequest<EmbeddingsMessage>& request,

@@ -7,6 +7,7 @@
 
 #include "coordinator/endpoints/rerank/cosine_relevance.h"
 #include "coordinator/endpoints/rerank/whole_relevance.h"
+#include "coordinator/endpoints/text_sequences.h"
 #include "coordinator/endpoints/truncation.h"
 #include "coordinator/prompts/item_prompts.h"
 #include "coordinator/prompts/prompt_packer.h"
@@ -24,7 +25,6 @@ namespace {
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
-using Cut = ItemLimits::Cut;
 
 /// In the prompt of a template, only the document is cut.
 std::optional<Error> StrategyFault(const RelevanceOptions& options, const RequestContext& context) {
@@ -66,8 +66,8 @@ std::optional<Error> FieldFault(const RelevanceInputs& inputs, const RequestCont
   if (auto fault = TruncatePromptTokensFault(options.truncate_prompt_tokens)) {
     return fault;
   }
-  const Expected<Cut> cut = CutOf(options.truncation_direction);
-  return cut ? StrategyFault(options, context) : std::optional(cut.error());
+  const Expected<Truncation::Side> side = SideOf(options.truncation_direction);
+  return side ? StrategyFault(options, context) : std::optional(side.error());
 }
 
 std::optional<Error> Utf8Fault(const RelevanceInputs& inputs) {
@@ -93,8 +93,7 @@ class RelevancePreparation {
       : inputs_(inputs),
         context_(context),
         reranker_(*context.options.reranker),
-        limits_{.cut = inputs.options.truncate ? *CutOf(inputs.options.truncation_direction)
-                                               : Cut::kNone,
+        limits_{.cut = Given(inputs.options.truncate, *SideOf(inputs.options.truncation_direction)),
                 .interruption = context.interruption},
         packer_(inputs.documents_field, inputs.documents.size(),
                 {.label_lists = {&reranker_.labels(), 1}}, context.limits) {
@@ -175,8 +174,7 @@ class RelevancePreparation {
     Expected<Continuation, EncodeFault> prompt = prompts.Item(inputs_.documents[document], limits_);
     if (!prompt) {
       return Unexpected(EncodeError(
-          prompt.error(),
-          limits_.cut == Cut::kNone ? DocumentTooLong(field) : QueryTooLong(query.query_field),
+          prompt.error(), limits_.cut ? QueryTooLong(query.query_field) : DocumentTooLong(field),
           field));
     }
     for (const std::vector<TokenId>* ids : {&prompt->head, &prompt->ids}) {

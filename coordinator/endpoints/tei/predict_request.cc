@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/tei/predict_request.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -14,8 +15,9 @@
 #include "coordinator/endpoints/class_scores.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/tei/text_options.h"
+#include "coordinator/endpoints/text_readout.h"
 #include "coordinator/request/request_error.h"
-#include "proto/base/count.h"
+#include "coordinator/text/files/label_names.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -27,37 +29,33 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-struct TeiPredictReadout : Readout {
+struct TeiPredictReadout : TextReadout {
+  ClassScores scores;
   bool is_list = false;  ///< Otherwise the only text is in no list.
-  bool is_raw = false;
   const std::vector<std::string>* label_names = nullptr;
-  std::size_t num_texts = 0;
 
   Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
     auto response = std::make_unique<v1::TeiPredictResponse>();
-    for (std::size_t i = 0; i < num_texts; ++i) {
-      const Expected<std::vector<double>> scores =
-          ClassScores(rows[i].front(), is_raw, At("inputs", i));
-      if (!scores) {
-        return Unexpected(scores.error());
-      }
-      std::vector<std::size_t> best_first(scores->size());
+    const auto add = [&](std::size_t /*text*/, const std::vector<std::vector<double>>& of_text) {
+      const std::vector<double>& classes = of_text.front();
+      std::vector<std::size_t> best_first(classes.size());
       std::iota(best_first.begin(), best_first.end(), std::size_t{0});
       std::ranges::stable_sort(
-          best_first, [&](std::size_t a, std::size_t b) { return (*scores)[a] > (*scores)[b]; });
+          best_first, [&](std::size_t a, std::size_t b) { return classes[a] > classes[b]; });
       for (const std::size_t index : best_first) {
         v1::TeiPrediction& prediction = *response->add_predictions();
-        prediction.set_score((*scores)[index]);
+        prediction.set_score(classes[index]);
         prediction.set_label((*label_names)[index]);
       }
       if (is_list) {
-        response->add_counts(static_cast<std::int64_t>(scores->size()));
+        response->add_counts(static_cast<std::int64_t>(classes.size()));
       }
+    };
+    if (auto fault = ForEachText(rows, scores, add)) {
+      return Unexpected(*std::move(fault));
     }
     return std::make_unique<EndpointResponse>(std::move(response));
   }
-  std::string Summary() const override { return proto::Count(num_texts, "text"); }
-  std::int64_t Items() const override { return static_cast<std::int64_t>(num_texts); }
 };
 
 /// Texts, one for a text and two for a pair.
@@ -142,28 +140,24 @@ Expected<PreparedRequest> PrepareTeiPredict(MessageRequest<v1::TeiPredictRequest
       texts.texts.back().second = one[1];
     }
   }
-  Expected<TextSequences> made = MakeTeiSequences(message, std::move(texts), context);
-  if (!made) {
-    return Unexpected(std::move(made).error());
+  const Expected<TextInputs> checked = WithTeiOptions(message, std::move(texts));
+  if (!checked) {
+    return Unexpected(checked.error());
   }
   auto readout = std::make_shared<TeiPredictReadout>();
+  readout->scores = {.is_raw = message.raw_scores(), .field = checked->field};
   readout->is_list = inputs->is_list;
-  readout->is_raw = message.raw_scores();
   readout->label_names = &context.options.label_names;
-  readout->num_texts = made->sequences.size();
-  readout->prompt_tokens = made->prompt_tokens;
-  return PreparedRequest{
-      .sequences = std::move(made->sequences), .generations = {}, .readout = std::move(readout)};
+  return PrepareTexts(*checked, std::move(readout), context);
 }
 
 std::int64_t TeiPredictResponseBytesBound(const MessageRequest<v1::TeiPredictRequest>& request,
                                           const proto::ModelConfig& config) {
-  // Each text has quotation marks, and each class a name, which is text of a file of the model.
-  constexpr std::int64_t kLabelBytes = 256;
+  // Each text has quotation marks.
   const std::int64_t texts =
       std::max<std::int64_t>(std::ranges::count(request.message.inputs(), '"') / 2, 1);
   return kOtherBytes +
-         texts * (kListBytes + config.num_labels * (kLabelBytes + kListBytes + kNumberBytes));
+         texts * (kListBytes + config.num_labels * (kMaxLabelBytes + kListBytes + kNumberBytes));
 }
 
 }  // namespace scorecast::coordinator

@@ -62,15 +62,17 @@ Expected<PreparedRequest> PrepareTeiSimilarity(MessageRequest<v1::TeiSimilarityR
   for (const std::string& sentence : inputs.sentences()) {
     sentences.push_back({std::string_view(sentence), std::nullopt});
   }
-  Expected<TextSequences> source = MakeTeiSequences(
-      message.parameters(),
-      {.texts = {{std::string_view(inputs.source_sentence()), std::nullopt}}, .field = kSource},
-      context);
+  const auto sequences_of = [&](TextInputs texts) -> Expected<TextSequences> {
+    const Expected<TextInputs> checked = WithTeiOptions(message.parameters(), std::move(texts));
+    return checked ? MakeTextSequences(*checked, context) : Unexpected(checked.error());
+  };
+  Expected<TextSequences> source = sequences_of(
+      {.texts = {{std::string_view(inputs.source_sentence()), std::nullopt}}, .field = kSource});
   if (!source) {
     return Unexpected(std::move(source).error());
   }
-  Expected<TextSequences> others = MakeTeiSequences(
-      message.parameters(), {.texts = std::move(sentences), .field = kSentences}, context);
+  Expected<TextSequences> others =
+      sequences_of({.texts = std::move(sentences), .field = kSentences});
   if (!others) {
     return Unexpected(std::move(others).error());
   }

@@ -1,22 +1,19 @@
 #pragma once
 
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "coordinator/endpoints/text_sequences.h"
-#include "coordinator/request/request_context.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
 /// text-embeddings-inference's code for a text that is too long and must not be cut.
 inline constexpr int kTeiTooLongCode = 413;
 
-/// The sequences of texts as the fields `truncate`, `truncation_direction` and `prompt_name` of
-/// `options` want them. Of `inputs`, length and prompt are not set.
+/// Texts as the fields `truncate`, `truncation_direction` and `prompt_name` of `options` want them.
+/// Of `inputs`, length and prompt are not set.
 template <typename Message>
-proto::Expected<TextSequences> MakeTeiSequences(const Message& options, TextInputs inputs,
-                                                const RequestContext& context) {
+proto::Expected<TextInputs> WithTeiOptions(const Message& options, TextInputs inputs) {
   proto::Expected<TextLength> length =
       CheckLength(options.truncate(), options.truncation_direction());
   if (!length) {
@@ -28,7 +25,7 @@ proto::Expected<TextSequences> MakeTeiSequences(const Message& options, TextInpu
   if constexpr (requires { options.prompt_name(); }) {
     inputs.prompt_name = Given(options.has_prompt_name(), options.prompt_name());
   }
-  return MakeTextSequences(inputs, context);
+  return inputs;
 }
 
 }  // namespace scorecast::coordinator

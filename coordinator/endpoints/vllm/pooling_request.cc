@@ -1,6 +1,6 @@
 #include "coordinator/endpoints/vllm/pooling_request.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,9 +13,9 @@
 #include "coordinator/endpoints/embedding_vectors.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/response_id.h"
+#include "coordinator/endpoints/text_readout.h"
 #include "coordinator/endpoints/vllm/pooled_texts.h"
 #include "coordinator/request/request_error.h"
-#include "proto/base/count.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -45,54 +45,55 @@ Expected<PoolingTask> TaskOf(const v1::PoolingRequest& request, const proto::Mod
                                "task"));
 }
 
-struct PoolingReadout : Readout {
+struct PoolingReadout : TextReadout {
   PoolingTask task = PoolingTask::kEmbed;
   EmbeddingVectors vectors;  ///< Of an embedding model.
-  bool is_raw = false;       ///< Of a classifier.
+  ClassScores scores;        ///< Of a classifier.
   bool is_base64 = false;
-  std::size_t num_texts = 0;
   std::optional<ResponseIdentity> identity;  ///< That of the request.
 
   Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
     auto response = std::make_unique<v1::PoolingResults>();
     response->set_id(ResponseId("pool-", identity));
     response->set_created(CreatedTime(identity));
-    for (std::size_t i = 0; i < num_texts; ++i) {
+    const auto add = [&](std::size_t text, const std::vector<std::vector<float>>& values) {
       v1::PoolingResult& result = *response->add_data();
-      result.set_index(static_cast<std::int64_t>(i));
-      std::vector<float> all;  // Of base64, which has the rows one after the other.
-      for (const proto::RowLogits& row : rows[i]) {
-        const Expected<std::vector<float>> values = ValuesOf(row, i);
-        if (!values) {
-          return Unexpected(values.error());
-        }
-        if (is_base64) {
-          all.insert(all.end(), values->begin(), values->end());
-        } else {
-          auto& list = task == PoolingTask::kTokenEmbed ? *result.add_rows()->mutable_values()
-                                                        : *result.mutable_values();
-          list.Assign(values->begin(), values->end());
-        }
-      }
+      result.set_index(static_cast<std::int64_t>(text));
       if (is_base64) {
-        result.set_base64(Base64Of(all));
+        result.set_base64(Base64Of(Joined(values)));
+        return;
       }
+      for (const std::vector<float>& row : values) {
+        auto& list = task == PoolingTask::kTokenEmbed ? *result.add_rows()->mutable_values()
+                                                      : *result.mutable_values();
+        list.Assign(row.begin(), row.end());
+      }
+    };
+    if (auto fault = ForEachText(rows, *this, add)) {
+      return Unexpected(*std::move(fault));
     }
     return std::make_unique<EndpointResponse>(std::move(response), &Description());
   }
-  std::string Summary() const override { return proto::Count(num_texts, "text"); }
-  std::int64_t Items() const override { return static_cast<std::int64_t>(num_texts); }
-
- private:
-  Expected<std::vector<float>> ValuesOf(const proto::RowLogits& row, std::size_t text) const {
+  /// What the task makes of a row.
+  Expected<std::vector<float>> Of(const proto::RowLogits& row, std::size_t text) const {
     if (task != PoolingTask::kClassify) {
       return vectors.Of(row, text);
     }
-    const Expected<std::vector<double>> scores = ClassScores(row, is_raw, At(kVllmTexts, text));
-    if (!scores) {
-      return Unexpected(scores.error());
+    const Expected<std::vector<double>> classes = scores.Of(row, text);
+    if (!classes) {
+      return Unexpected(classes.error());
     }
-    return std::vector<float>(scores->begin(), scores->end());
+    return std::vector<float>(classes->begin(), classes->end());
+  }
+
+ private:
+  /// The rows, one after the other.
+  static std::vector<float> Joined(const std::vector<std::vector<float>>& rows) {
+    std::vector<float> all;
+    for (const std::vector<float>& row : rows) {
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    return all;
   }
 
   const google::protobuf::Descriptor& Description() const {
@@ -113,9 +114,10 @@ Expected<EmbeddingVectors> VectorsOf(const v1::PoolingRequest& request, PoolingT
   }
   Expected<EmbeddingVectors> vectors = EmbeddingVectors();
   if (task == PoolingTask::kEmbed) {
-    vectors = CheckVectors(Given(request.has_dimensions(), request.dimensions()),
-                           Given(request.has_use_activation(), request.use_activation()),
-                           "dimensions", config);
+    vectors =
+        CheckVectors({.dimensions = Given(request.has_dimensions(), request.dimensions()),
+                      .normalize = Given(request.has_use_activation(), request.use_activation())},
+                     config);
   } else if (task == PoolingTask::kTokenEmbed) {
     vectors->size = config.hidden_size;
     vectors->normalizes = request.has_use_activation() && request.use_activation();
@@ -149,23 +151,20 @@ Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingRequest> requ
   if (!vectors) {
     return Unexpected(std::move(vectors).error());
   }
-  Expected<TextSequences> made = MakeVllmSequences(
-      message,
-      {.reads_all_rows = *task == PoolingTask::kTokenEmbed, .keeps_length = vectors->keeps_length},
-      context);
-  if (!made) {
-    return Unexpected(std::move(made).error());
+  Expected<TextInputs> inputs = VllmInputs(message);
+  if (!inputs) {
+    return Unexpected(std::move(inputs).error());
   }
+  inputs->reads_all_rows = *task == PoolingTask::kTokenEmbed;
+  inputs->keeps_length = vectors->keeps_length;
   auto readout = std::make_shared<PoolingReadout>();
   readout->task = *task;
   readout->vectors = *std::move(vectors);
-  readout->is_raw = message.has_use_activation() && !message.use_activation();
+  readout->scores = {.is_raw = message.has_use_activation() && !message.use_activation(),
+                     .field = inputs->field};
   readout->is_base64 = message.encoding_format() == "base64";
-  readout->num_texts = made->sequences.size();
-  readout->prompt_tokens = made->prompt_tokens;
   readout->identity = request.identity;
-  return PreparedRequest{
-      .sequences = std::move(made->sequences), .generations = {}, .readout = std::move(readout)};
+  return PrepareTexts(*inputs, std::move(readout), context);
 }
 
 std::int64_t PoolingResponseBytesBound(const MessageRequest<v1::PoolingRequest>& request,

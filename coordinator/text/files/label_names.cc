@@ -19,7 +19,11 @@ std::vector<std::string> ReadLabelNames(const std::filesystem::path& model_dir,
   if (const auto id2label = root.Find("id2label")) {
     for (std::int64_t i = 0; i < num_labels; ++i) {
       if (const auto name = id2label->Find(std::to_string(i))) {
-        names[static_cast<std::size_t>(i)] = name->String();
+        std::string& label = names[static_cast<std::size_t>(i)];
+        label = name->String();
+        if (static_cast<std::int64_t>(label.size()) > kMaxLabelBytes) {
+          name->Fail("has more than " + std::to_string(kMaxLabelBytes) + " bytes");
+        }
       }
     }
   }

@@ -3,6 +3,7 @@
 
 #include "coordinator/prompts/item_prompts.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,12 +61,12 @@ TEST(ItemPrompts, AnItemIsCutAndWhatFollowsIsNot) {
   const Continuation cut = prompts.Item("12345", {.max_item_tokens = 2}).value();
   EXPECT_THAT(cut.ids, ElementsAre('1', '2', '?', 7));
   const Continuation start =
-      prompts.Item("12345", {.max_prompt_tokens = 7, .cut = ItemLimits::Cut::kStart}).value();
+      prompts.Item("12345", {.max_prompt_tokens = 7, .cut = Truncation::Side::kLeft}).value();
   EXPECT_THAT(start.ids, ElementsAre('4', '5', '?', 7));
-  EXPECT_EQ(prompts.Item("12345", {.max_prompt_tokens = 9, .cut = ItemLimits::Cut::kNone}).error(),
+  EXPECT_EQ(prompts.Item("12345", {.max_prompt_tokens = 9, .cut = std::nullopt}).error(),
             EncodeFault::kTooManyTokens);
   const Continuation whole =
-      prompts.Item("12345", {.max_prompt_tokens = 10, .cut = ItemLimits::Cut::kNone}).value();
+      prompts.Item("12345", {.max_prompt_tokens = 10, .cut = std::nullopt}).value();
   EXPECT_THAT(whole.ids, ElementsAre('1', '2', '3', '4', '5', '?', 7));
   EXPECT_EQ(prompts.Item("", {.max_prompt_tokens = 4}).error(), EncodeFault::kTooManyTokens);
 }

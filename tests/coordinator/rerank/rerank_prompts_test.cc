@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,9 +128,8 @@ TEST_P(Prompts, CutDocumentsKeepWhatFollows) {
       const Ids whole = Whole(prompts, prompts.Item(document).value());
       const auto most = static_cast<std::int64_t>(texts.Below(20));
       SCOPED_TRACE(testing::PrintToString(document) + std::to_string(most));
-      const auto none =
-          prompts.Item(document, {.max_item_tokens = most, .cut = ItemLimits::Cut::kNone});
-      for (const auto cut : {ItemLimits::Cut::kEnd, ItemLimits::Cut::kStart}) {
+      const auto none = prompts.Item(document, {.max_item_tokens = most, .cut = std::nullopt});
+      for (const auto cut : {Truncation::Side::kRight, Truncation::Side::kLeft}) {
         const Ids kept =
             Whole(prompts, prompts.Item(document, {.max_item_tokens = most, .cut = cut}).value());
         const Ids nothing =
@@ -190,7 +190,7 @@ TEST_F(ChatPrompts, ACutAtTheStartKeepsTheLastTokens) {
   const std::string document = "the harbour is open and every boat has a light on its mast";
   const Continuation uncut = prompts_.Item(document).value();
   const Continuation cut =
-      prompts_.Item(document, {.max_item_tokens = 4, .cut = ItemLimits::Cut::kStart}).value();
+      prompts_.Item(document, {.max_item_tokens = 4, .cut = Truncation::Side::kLeft}).value();
   EXPECT_EQ(Ids(cut.ids.end() - 13, cut.ids.end()), Ids(uncut.ids.end() - 13, uncut.ids.end()));
 }
 
@@ -217,14 +217,14 @@ TEST_F(ChatPrompts, HugeDocumentsCostTheirLimit) {
   while (huge.size() < (std::size_t{15} << 20)) {
     huge += "the harbour is open and every boat has a light. ";
   }
-  for (const auto cut : {ItemLimits::Cut::kEnd, ItemLimits::Cut::kStart}) {
+  for (const auto cut : {Truncation::Side::kRight, Truncation::Side::kLeft}) {
     const double begin = ThreadCpuSeconds();
     const Continuation prompt = prompts_.Item(huge, {.max_item_tokens = 500, .cut = cut}).value();
     const Continuation nothing = prompts_.Item(huge, {.max_item_tokens = 0, .cut = cut}).value();
     EXPECT_EQ(prompt.ids.size(), nothing.ids.size() + 500);
     EXPECT_LT(ThreadCpuSeconds() - begin, 1);
   }
-  EXPECT_EQ(prompts_.Item(huge, {.max_item_tokens = 500, .cut = ItemLimits::Cut::kNone}).error(),
+  EXPECT_EQ(prompts_.Item(huge, {.max_item_tokens = 500, .cut = std::nullopt}).error(),
             EncodeFault::kTooManyTokens);
 }
 

@@ -11,9 +11,9 @@ import shutil
 import sys
 
 # One of each kind of encoder: token types and an I64 tensor, three classes and vocab.txt, positions behind the
-# padding, own names, windows and mean pooling, transformers 5's spelling; a causal embedder.
-NAMES = ["bert-embed", "bert-classifier-labels", "roberta-classifier", "distilbert-classifier", "modernbert-classifier",
-         "modernbert-classifier-cls", "qwen3-embed"]
+# padding, own names, small embeddings, windows and mean pooling, transformers 5's spelling; a causal embedder.
+NAMES = ["bert-embed", "bert-classifier-labels", "roberta-classifier", "distilbert-classifier", "electra-classifier",
+         "modernbert-classifier", "modernbert-classifier-cls", "qwen3-embed"]
 
 
 def main(golden, out):

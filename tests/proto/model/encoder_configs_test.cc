@@ -93,6 +93,22 @@ TEST(EncoderConfigs, DistilBertHasNamesOfItsOwn) {
   EXPECT_EQ(config.read_head->steps[0].activation, HeadActivation::kRelu);
 }
 
+TEST(EncoderConfigs, ElectraMayHaveSmallEmbeddings) {
+  const ModelConfig config = LoadGolden("electra-classifier");
+  EXPECT_EQ(config.hidden_size, 32);
+  EXPECT_EQ(config.embedding_size, 24);
+  EXPECT_EQ(config.read_head->steps[0].weight, "classifier.dense.weight");
+  EXPECT_EQ(config.read_head->steps[0].activation, HeadActivation::kGelu);
+  Json electra = Bert("ElectraModel");
+  electra["model_type"] = "electra";
+  EXPECT_EQ(Parse(With(electra, "embedding_size", 48)).embedding_size, std::nullopt);
+  EXPECT_THAT(ErrorOf(With(electra, "embedding_size", 49)),
+              HasSubstr("embedding_size is 49: it must be from 1 to 48"));
+  EXPECT_THAT(ErrorOf(electra), HasSubstr("embedding_size is 128")) << "transformers' default";
+  electra["hidden_size"] = 768;
+  EXPECT_EQ(Parse(electra).embedding_size, 128);
+}
+
 // The window of the file counts both sides. Both spellings of thetas and layers are read.
 TEST(EncoderConfigs, ModernBert) {
   for (const std::string name : {"modernbert-classifier", "modernbert-classifier-cls"}) {
@@ -125,7 +141,8 @@ TEST(EncoderConfigs, ModernBert) {
   EXPECT_EQ(Parse(config).read_head->steps[0].activation, HeadActivation::kSilu);
   EXPECT_THAT(ErrorOf(With(config, "classifier_pooling", "max")),
               HasSubstr("classifier_pooling is \"max\""));
-  EXPECT_THAT(ErrorOf(With(config, "norm_bias", true)), HasSubstr("norm_bias is true"));
+  EXPECT_EQ(Parse(config).read_head->steps[0].norm_bias, "");
+  EXPECT_EQ(Parse(With(config, "norm_bias", true)).read_head->steps[0].norm_bias, "head.norm.bias");
 }
 
 TEST(EncoderConfigs, OthersThanClassifiersEmbed) {

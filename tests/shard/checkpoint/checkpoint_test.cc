@@ -140,15 +140,16 @@ TEST(CheckpointTest, AddsFilesOfFolders) {
               HasSubstr("3_Dense/model.safetensors: there is no such file"));
 }
 
-TEST(CheckpointTest, AddsAPrefixToNames) {
+TEST(CheckpointTest, RenamesTensors) {
   const TempDir dir;
   dir.Write("model.safetensors", SafetensorsFile(kTwo, "aaaannnn"));
   Checkpoint checkpoint = Checkpoint::Open(dir.path());
-  const std::vector<std::string_view> heads = {"n"};
-  checkpoint.AddPrefix("model.", heads);
+  checkpoint.Rename([](const std::string& name) { return name == "n" ? name : "model." + name; });
   EXPECT_THAT(checkpoint.Names(), ElementsAre("model.a", "n"));
   EXPECT_TRUE(checkpoint.Has("model.a"));
   EXPECT_FALSE(checkpoint.Has("a"));
+  checkpoint.Rename([](const std::string&) { return std::string("n"); });
+  EXPECT_THAT(checkpoint.Names(), ElementsAre("model.a", "n")) << "the name is taken";
 }
 
 TEST(CheckpointTest, ADtypeThatWeDoNotReadIsAnErrorWhenAskedFor) {

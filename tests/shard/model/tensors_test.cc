@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@
 
 #include "proto/base/error.h"
 #include "shard/checkpoint/checkpoint.h"
+#include "shard/model/open_checkpoint.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/temp_directory.h"
 
@@ -137,6 +140,44 @@ TEST_F(ClassifierTensors, OthersAreRefused) {
   ExpectRefused("score.weight");
   config_.num_labels = 0;
   ExpectRefused("score.weight");
+}
+
+/// Copies a model's directory, with another spelling of two names of its LayerNorms.
+void CopyWithTensorFlowNames(const std::filesystem::path& from, const std::filesystem::path& to,
+                             std::string_view suffix) {
+  std::filesystem::copy_file(from / "config.json", to / "config.json");
+  std::ifstream in(from / "model.safetensors", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  // The header keeps its length.
+  const std::map<std::string, std::string> spellings = {{"weight\":", "gamma\": "},
+                                                        {"bias\":", "beta\":"}};
+  for (const auto& [name, old_name] : spellings) {
+    const std::string whole = std::string(suffix) + "LayerNorm." + name;
+    for (std::size_t at = 0; (at = bytes.find(whole, at)) != std::string::npos; ++at) {
+      bytes.replace(at + whole.size() - name.size(), name.size(), old_name);
+    }
+  }
+  std::ofstream(to / "model.safetensors", std::ios::binary) << bytes;
+}
+
+TEST(OpenCheckpoint, ReadsTheNamesThatTensorFlowHasForLayerNorms) {
+  const std::filesystem::path golden = SCORECAST_TESTS_DIR "/golden/encoders/bert-embed";
+  const ModelConfig config = proto::LoadModelConfig(golden);
+  const Checkpoint expected = OpenCheckpoint(golden, config);
+  // All LayerNorms, and those of attention only.
+  for (const std::string_view suffix : {"", "attention.output."}) {
+    const reference::TempDirectory dir;
+    CopyWithTensorFlowNames(golden, dir.path(), suffix);
+    EXPECT_NE(Checkpoint::Open(dir.path()).Names(), Checkpoint::Open(golden).Names());
+    const Checkpoint found = OpenCheckpoint(dir.path(), config);
+    EXPECT_EQ(found.Names(), expected.Names());
+    EXPECT_NO_THROW(CheckTensors(found, config));
+    for (const std::string& name : expected.Names()) {
+      if (name.ends_with("LayerNorm.weight") || name.ends_with("LayerNorm.bias")) {
+        EXPECT_EQ(found.Get(name).offset, expected.Get(name).offset) << name;
+      }
+    }
+  }
 }
 
 }  // namespace tensors_test

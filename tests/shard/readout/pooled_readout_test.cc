@@ -80,7 +80,7 @@ class Bench {
     std::int64_t in = static_cast<std::int64_t>(head.pooling.size()) * kHidden;
     for (const HeadStep& step : head.steps) {
       tensors.Add(step.weight, {step.out_features, in});
-      for (const std::string& name : {step.bias, step.norm}) {
+      for (const std::string& name : {step.bias, step.norm, step.norm_bias}) {
         if (!name.empty()) {
           tensors.Add(name, {step.out_features});
         }
@@ -174,12 +174,14 @@ TEST(PooledReadout, ComputesTheStepsOfTheHead) {
         HeadActivation::kGelu, HeadActivation::kGeluTanh, HeadActivation::kSilu,
         HeadActivation::kSigmoid}) {
     for (const bool normalize : {false, true}) {
-      const HeadStep first{.weight = "a.weight",
-                           .bias = "a.bias",
-                           .norm = normalize ? "norm.weight" : "",
-                           .activation = activation,
-                           .out_features = 70,
-                           .norm_eps = 1e-5};
+      const HeadStep first{
+          .weight = "a.weight",
+          .bias = "a.bias",
+          .norm = normalize ? "norm.weight" : "",
+          .norm_bias = normalize && activation == HeadActivation::kGelu ? "norm.bias" : "",
+          .activation = activation,
+          .out_features = 70,
+          .norm_eps = 1e-5};
       const HeadStep second{.weight = "b.weight", .out_features = 3};
       Bench bench({.pooling = kAll,
                    .steps = {first, second},

@@ -1,0 +1,45 @@
+#include "coordinator/text/files/label_names.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/base/error.h"
+#include "tests/reference/temp_directory.h"
+
+namespace scorecast::coordinator {
+namespace label_names_test {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+
+std::vector<std::string> NamesIn(const std::string& config) {
+  const reference::TempDirectory directory;
+  std::ofstream(directory.path() / "config.json") << config;
+  return ReadLabelNames(directory.path(), 2);
+}
+
+TEST(LabelNames, AreThoseOfTheConfigOrNumbers) {
+  EXPECT_THAT(NamesIn("{}"), ElementsAre("LABEL_0", "LABEL_1"));
+  EXPECT_THAT(NamesIn(R"({"id2label":{"1":"good"}})"), ElementsAre("LABEL_0", "good"));
+}
+
+// The bound on a response's bytes counts on it.
+TEST(LabelNames, HaveALimit) {
+  const std::string longest(kMaxLabelBytes, 'x');
+  EXPECT_THAT(NamesIn(R"({"id2label":{"0":")" + longest + R"("}})"),
+              ElementsAre(longest, "LABEL_1"));
+  try {
+    NamesIn(R"({"id2label":{"0":"x)" + longest + R"("}})");
+    FAIL() << "accepted";
+  } catch (const proto::StartupError& error) {
+    EXPECT_THAT(error.what(), EndsWith("config.json: id2label.0: has more than 256 bytes"));
+  }
+}
+
+}  // namespace label_names_test
+}  // namespace scorecast::coordinator
