@@ -31,9 +31,10 @@ constexpr std::int64_t kBlock = 256;
 /// Largest number of tiles for which weights of 16 bits are widened in registers. More tiles share
 /// a block of panels that is widened once.
 constexpr std::int64_t kDirectTiles = 4;
-/// Rows this many floats apart, or a multiple of it, compete for the same lines of the first cache.
-/// They are copied.
-constexpr std::int64_t kCollidingStride = 4096 / sizeof(float);
+/// Rows a multiple of this many floats apart are copied, because they compete for the same lines of
+/// the first cache, beside the weights: all rows of a tile if they are 4 KB apart, and every other
+/// one at 2 KB, which are too many in a tile of twelve.
+constexpr std::int64_t kCollidingStride = (kTileRows > 6 ? 2048 : 4096) / sizeof(float);
 /// Floats between rows that are copied.
 constexpr std::int64_t kStrideOfBlock = kBlock + 16;
 
