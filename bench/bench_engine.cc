@@ -17,6 +17,7 @@ BenchEngine::BenchEngine(const EngineOptions& options)
     : group_(proto::Communicator::World()),
       config_(proto::LoadModelConfig(options.model_dir)),
       limits_(options.limits) {
+  proto::SetModelLimits(config_, group_.size(), limits_);
   const std::optional<shard::Precision> precision = shard::PrecisionFromName(options.dtype);
   if (!precision) {
     throw proto::StartupError("the engine does not compute in " + options.dtype);
@@ -29,7 +30,7 @@ BenchEngine::BenchEngine(const EngineOptions& options)
   products_ = rank.arithmetic.products;
   weights_ = shard::HoldWeights(products_, shard::Checkpoint::Open(options.model_dir), config_);
   rank.threads = options.threads;
-  rank.limits = options.limits;
+  rank.limits = limits_;
   rank_ = std::make_unique<shard::RankEngine>(group_, options.model_dir, config_, rank);
 }
 

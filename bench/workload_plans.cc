@@ -43,12 +43,24 @@ PackedSequence Sequence(const std::vector<TokenId>& prefix,
   return sequence;
 }
 
-ForwardPlan PlanOf(const PackedSequence& sequence, const proto::PlanLimits& limits) {
+PackedSequence Text(std::vector<TokenId> tokens, proto::PooledRows needed) {
+  PackedSequence sequence;
+  const auto rows = static_cast<std::int32_t>(tokens.size());
+  sequence.tokens = std::move(tokens);
+  sequence.segments = {{proto::SegmentKind::kPrefix, rows, 0}};
+  sequence.reads = {{.row = rows - 1, .first_row = 0}};
+  sequence.NarrowReads(needed);
+  return sequence;
+}
+
+ForwardPlan PlanOf(const std::vector<PackedSequence>& sequences, const proto::PlanLimits& limits) {
   coordinator::BlockCache no_cache(0, 0);
-  coordinator::SequenceRun run(sequence, {}, "", no_cache, limits);
   coordinator::PassBuilder pass(limits);
-  proto::Check(run.AddWhole(pass) == coordinator::SequenceRun::Outcome::kAdded,
-               "the workload fits a pass");
+  for (const PackedSequence& sequence : sequences) {
+    coordinator::SequenceRun run(sequence, {}, "", no_cache, limits);
+    proto::Check(run.AddWhole(pass) == coordinator::SequenceRun::Outcome::kAdded,
+                 "the workload fits a pass");
+  }
   return std::move(pass).Take();
 }
 
@@ -64,11 +76,19 @@ std::vector<TokenId> Item(const Workload& workload, std::int64_t i, std::int64_t
 
 ForwardPlan PackedPlan(const Workload& workload, std::int64_t vocab_size,
                        const proto::PlanLimits& limits) {
+  std::vector<PackedSequence> texts;
+  for (const std::int64_t length : workload.texts) {
+    const auto seed = static_cast<std::int64_t>(texts.size());
+    texts.push_back(Text(Tokens(length, seed, vocab_size), limits.pooled_rows));
+  }
+  if (!texts.empty()) {
+    return PlanOf(texts, limits);
+  }
   std::vector<std::vector<TokenId>> items;
   for (std::int64_t i = 0; i < workload.items; ++i) {
     items.push_back(Item(workload, i, vocab_size));
   }
-  return PlanOf(Sequence(Query(workload, vocab_size), items), limits);
+  return PlanOf({Sequence(Query(workload, vocab_size), items)}, limits);
 }
 
 std::vector<ForwardPlan> OneByOnePlans(const Workload& workload, std::int64_t vocab_size,
@@ -78,7 +98,7 @@ std::vector<ForwardPlan> OneByOnePlans(const Workload& workload, std::int64_t vo
     std::vector<TokenId> prompt = Query(workload, vocab_size);
     const std::vector<TokenId> item = Item(workload, i, vocab_size);
     prompt.insert(prompt.end(), item.begin(), item.end());
-    plans.push_back(PlanOf(Sequence(prompt, {}), limits));
+    plans.push_back(PlanOf({Sequence(prompt, {})}, limits));
   }
   return plans;
 }

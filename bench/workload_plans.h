@@ -9,9 +9,10 @@
 namespace scorecast::bench {
 
 // Plans of a workload for the engine. The last row of each item is read with two labels and the
-// whole vocabulary's normalizer. Each plan must fit one pass of `limits` (Check).
+// whole vocabulary's normalizer. Each plan must fit one pass of `limits` (Check), which are also
+// those of the model.
 
-/// All items in one pass, or the query alone if there are no items.
+/// All texts in one pass, or all items, or the query alone if there are no items.
 proto::ForwardPlan PackedPlan(const Workload& workload, std::int64_t vocab_size,
                               const proto::PlanLimits& limits);
 

@@ -20,6 +20,7 @@ from bench import kernel_sets
 from bench.company.service import ServiceFailed
 from bench.encoders.model import write_models
 from bench.encoders.peers import DEFAULT, NotRun, Peers
+from bench.encoders.products import Passes
 from bench.encoders.report import OURS, EngineFigures, Run
 from bench.encoders.server import Server
 from bench.encoders.shapes import SHAPES, Shape
@@ -39,6 +40,8 @@ def _flags() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run encoders", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--scorecast", type=Path, default=Path("build/release/scorecast"), metavar="PATH", help="the executable (%(default)s)")
+    add("--scorecast-worker", type=Path, default=Path("build/release/bench/worker/scorecast_bench_worker"), metavar="PATH",
+        help="the engine without a service, for passes beside their products (%(default)s)")
     add("--models", type=Path, default=Path("build/bench-models"), help="directory of random models (%(default)s)")
     add("--work", type=Path, default=Path("build/bench-encoders"), help="directory of logs and of other engines' models (%(default)s)")
     add("--shape", nargs="+", choices=list(SHAPES), default=["minilm-l6"], metavar="SHAPE",
@@ -94,7 +97,20 @@ def _start(flags: argparse.Namespace, shape: Shape, dtype: str, model: Path, wor
     return engines
 
 
-def _measure(flags: argparse.Namespace, shape: Shape, engines: list[Engine], workloads: list[Workload],
+def _start_passes(flags: argparse.Namespace, shape: Shape, dtype: str, model: Path, workloads: list[Workload], run: Run,
+                  stack: ExitStack) -> Passes | None:
+    """None for texts of an embedder, whose passes are of the same kind."""
+    if workloads[0].embeds:
+        return None
+    log = flags.work / "logs" / f"{model.name}-{dtype}-pass.txt"
+    progress(f"encoders: starting the bench worker:{dtype} with {model.name}")
+    passes = Passes(flags.scorecast_worker, model, shape, dtype, flags.kernel, flags.threads, workloads, log, stack)
+    run.passes += passes.figures.values()
+    run.not_run += passes.not_run
+    return passes
+
+
+def _measure(flags: argparse.Namespace, shape: Shape, engines: list[Engine], passes: Passes | None, workloads: list[Workload],
              order: random.Random) -> list[EngineFigures]:
     figures = {(tool, workload.name): EngineFigures(shape.name, workload.name, tool, dtype, version)
                for workload in workloads for tool, dtype, version, _ in engines}
@@ -108,6 +124,9 @@ def _measure(flags: argparse.Namespace, shape: Shape, engines: list[Engine], wor
                 engine.seconds.append(median(each.seconds for each in results))
                 engine.cpu_seconds.append(median(each.cpu_seconds for each in results))
                 engine.values = engine.values or results[0].values
+            if passes:
+                time.sleep(_SETTLE_SECONDS)
+                passes.measure(workload)
     return list(figures.values())
 
 
@@ -125,7 +144,8 @@ def main() -> int:
                 for dtype in flags.dtype if workloads else []:
                     with ExitStack() as stack:
                         engines = _start(flags, shape, dtype, models[embeds], workloads, run, stack)
-                        run.figures += _measure(flags, shape, engines, workloads, order)
+                        passes = _start_passes(flags, shape, dtype, models[embeds], workloads, run, stack)
+                        run.figures += _measure(flags, shape, engines, passes, workloads, order)
     except (ServiceFailed, WorkerFailed) as fault:
         print(f"bench/run encoders: {fault}", file=sys.stderr)
         return 1

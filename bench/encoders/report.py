@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from bench.decisions.report import cpu
+from bench.encoders.products import PassFigures
 from bench.encoders.shapes import SHAPES
 from bench.encoders.workload import WORKLOADS
 from bench.passes.tables import table
@@ -47,6 +48,7 @@ class Run:
     cpu: str = field(default_factory=cpu)
     load_before: list[float] = field(default_factory=lambda: list(os.getloadavg()))
     figures: list[EngineFigures] = field(default_factory=list)
+    passes: list[PassFigures] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
 
     def ratios(self, engine: EngineFigures) -> list[float]:
@@ -81,7 +83,10 @@ class Run:
     def markdown(self) -> str:
         parts = [f"Encoders, --kernel {self.kernel}, {self.threads} thread{'s' if self.threads != 1 else ''} of {self.cpu} ({self.host}, "
                  f"load {self.load_before[0]:.1f} before), {self.rounds} round{'s' if self.rounds != 1 else ''} in random order; "
-                 "median (min-max)", _times(self), "## Targets", _targets(self), _versions(self)]
+                 "median (min-max)", _times(self)]
+        parts += ["## Targets", _targets(self)] if any(f.tool != OURS for f in self.figures) else []
+        parts += ["## Passes", _passes(self)] if self.passes else []
+        parts.append(_versions(self))
         parts += ["\n".join(f"- Not run: {reason}" for reason in self.not_run)] if self.not_run else []
         return "\n\n".join(parts)
 
@@ -116,6 +121,16 @@ def _targets(run: Run) -> str:
             rows.append([f.shape, WORKLOADS[f.workload].title, f.dtype, f"{name} / {OURS}", f">= {target:g}", spread(ratios, 2),
                          "met" if median(ratios) >= target else "missed"])
     return table(["shape", "workload", "dtype", "ratio", "target", "reached", ""], rows)
+
+
+def _passes(run: Run) -> str:
+    rows = []
+    for f in run.passes:
+        fastest = f.fastest()
+        products = spread([1000 * s for s in f.products[fastest]], 1) if fastest else "not run"
+        rows.append([f.shape, WORKLOADS[f.workload].title, f.dtype, spread([1000 * s for s in f.seconds], 1), products, fastest or "",
+                     spread(f.ratios(), 2) if fastest else ""])
+    return table(["shape", "workload", "dtype", "pass ms", "raw GEMMs ms", "by", "pass / raw"], rows)
 
 
 def _versions(run: Run) -> str:

@@ -9,12 +9,15 @@ std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
   const std::int64_t q = partition.heads.size() * config.head_dim;
   const std::int64_t kv = partition.kv_heads.size() * config.head_dim;
   const std::int64_t i = partition.intermediate.size();
+  const std::int64_t up = config.gated_feedforward ? 2 * i : i;
   std::vector<Product> products;
   for (std::int64_t layer = 0; layer < config.num_hidden_layers(); ++layer) {
     products.insert(products.end(),
-                    {{rows, q + 2 * kv, h}, {rows, h, q}, {rows, 2 * i, h}, {rows, h, i}});
+                    {{rows, q + 2 * kv, h}, {rows, h, q}, {rows, up, h}, {rows, h, i}});
   }
-  products.push_back({reads, partition.vocabulary.size(), h});
+  if (!config.read_head) {
+    products.push_back({reads, partition.vocabulary.size(), h});
+  }
   std::erase_if(products, [](const Product& p) { return p.operations() == 0; });
   return products;
 }

@@ -19,7 +19,8 @@ struct Product {
 
 /// One rank's products with weights in a plain pass over `rows` rows, `reads` of which get logits,
 /// in order. Every layer is complete, although the engine skips most of the last layer for rows
-/// that are not read. Products of which the rank owns nothing are left out.
+/// that are not read. Products of which the rank owns nothing are left out, and so are those of a
+/// ReadHead, which has one row for each text.
 std::vector<Product> ProductsOfPass(const proto::ModelConfig& config,
                                     const proto::Partition& partition, std::int64_t rows,
                                     std::int64_t reads);

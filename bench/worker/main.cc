@@ -4,6 +4,7 @@
 // JSON. It ends with its input.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -29,16 +30,22 @@ using nlohmann::json;
 
 struct Flags {
   bench::ModelFlags model{.shape_name = "0.5b"};
+  std::filesystem::path existing;  ///< Instead of `model`.
   std::string dtype = "f32";
   std::string kernel = "auto";
   int threads = static_cast<int>(std::thread::hardware_concurrency());
   double latency_us = 0;
   bool sample_memory = false;
   bool only_write_model = false;
+
+  std::filesystem::path model_dir() const { return existing.empty() ? model.dir() : existing; }
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
   bench::AddModelFlags(app, flags.model);
+  app.get_option("--models")->required(false);
+  app.add_option("--model", flags.existing, "A model's directory, instead of --shape and --models")
+      ->type_name("DIR");
   app.add_option("--dtype", flags.dtype, "Precision of the products")
       ->check(CLI::IsMember(bench::EngineDtypes()))
       ->capture_default_str();
@@ -78,18 +85,22 @@ int main(int argc, char** argv) {
   Flags flags;
   AddFlags(app, flags);
   CLI11_PARSE(app, argc, argv);
+  if (flags.existing.empty() == flags.model.root.empty()) {
+    std::fprintf(stderr, "scorecast_bench_worker: either --models or --model is needed\n");
+    return 1;
+  }
 
   const proto::MpiEnvironment mpi;
   const proto::Communicator world = proto::Communicator::World();
   try {
     proto::StartupPhase(world, [&] {
-      if (world.is_root()) {
+      if (world.is_root() && flags.existing.empty()) {
         bench::WriteRandomModel(flags.model.shape(), flags.model.dir());
       }
     });
     if (flags.only_write_model) {
       if (world.is_root()) {
-        std::cout << flags.model.dir().string() << std::endl;
+        std::cout << flags.model_dir().string() << std::endl;
       }
       return 0;
     }
@@ -97,7 +108,7 @@ int main(int argc, char** argv) {
     if (flags.sample_memory) {
       peak.emplace();
     }
-    bench::BenchEngine engine({.model_dir = flags.model.dir(),
+    bench::BenchEngine engine({.model_dir = flags.model_dir(),
                                .dtype = flags.dtype,
                                .kernel = flags.kernel,
                                .threads = flags.threads});

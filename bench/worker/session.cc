@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "bench/roofline/instruction_loops.h"
@@ -16,8 +17,27 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kTexts = "texts:";
+
+/// Parses "texts:40,52", if it fits a pass.
+std::optional<Workload> ParseTexts(const std::string& name) {
+  Workload workload;
+  std::istringstream lengths(name.substr(kTexts.size()));
+  std::int64_t rows = 0;
+  std::int64_t length = 0;
+  char comma = ',';
+  while (comma == ',' && lengths >> length && length > 0 && rows <= kBenchLimits.max_rows) {
+    workload.texts.push_back(length);
+    rows += length;
+    comma = '\0';
+    lengths >> comma;
+  }
+  const bool is_whole = lengths.eof() && comma == '\0';
+  return is_whole && rows <= kBenchLimits.max_rows ? std::optional(workload) : std::nullopt;
+}
+
 /// Parses "300+10x10", if it fits a pass. "8192+0x0" is a query without items.
-std::optional<Workload> ParseWorkload(const std::string& name) {
+std::optional<Workload> ParseItems(const std::string& name) {
   int end = 0;
   long long query = 0;
   long long items = 0;
@@ -32,6 +52,14 @@ std::optional<Workload> ParseWorkload(const std::string& name) {
 }
 
 std::string NameOf(const Workload& workload) {
+  if (!workload.texts.empty()) {
+    std::string name;
+    for (const std::int64_t length : workload.texts) {
+      name += (name.empty() ? kTexts : ",");
+      name += std::to_string(length);
+    }
+    return name;
+  }
   return std::to_string(workload.query_tokens) + '+' + std::to_string(workload.items) + 'x' +
          std::to_string(workload.item_tokens);
 }
@@ -39,7 +67,7 @@ std::string NameOf(const Workload& workload) {
 /// [rows * labels]: all labels of the first row, then of the next.
 json LogProbabilities(const std::vector<proto::RowLogits>& rows) {
   json all = json::array();
-  for (const proto::RowLogits& row : rows) {
+  for (const proto::RowLogits& row : rows) {  // Of a text there are none.
     for (const float logit : row.label_logits) {
       all.push_back(double{logit} - double{row.max} - std::log(row.sum_exp));
     }
@@ -105,7 +133,7 @@ json Session::Reply(const std::string& line) {
   std::string what;
   std::string name;
   words >> command;
-  json reply = {{"err", "not a command, or not a workload that fits a pass"}};
+  json reply = {{"err", "not a command, or not a workload of this model that fits a pass"}};
   if (command == "instructions" && words >> what) {
     reply = Instructions(what);
   } else if (command == "reads") {
@@ -116,20 +144,28 @@ json Session::Reply(const std::string& line) {
     reply = Kernel(name);
   } else if (command == "gemms" && words >> what >> name) {
     const std::size_t colon = what.find(':');
-    const std::optional<Workload> workload = ParseWorkload(name);
+    const std::optional<Workload> workload = Parse(name);
     if (workload && colon != std::string::npos) {
       reply = Gemms(what.substr(0, colon), what.substr(colon + 1), *workload);
     }
   } else if (std::int64_t prompts = 0;
              command == "one-by-one" && words >> name >> prompts && prompts >= 1) {
-    if (const std::optional<Workload> workload = ParseWorkload(name)) {
+    const std::optional<Workload> workload = Parse(name);
+    if (workload && workload->texts.empty()) {
       reply = OneByOne(*workload, prompts);
     }
-  } else if (const std::optional<Workload> workload = ParseWorkload(line)) {
+  } else if (const std::optional<Workload> workload = Parse(line)) {
     reply = Pass(*workload);
   }
   reply["name"] = line;
   return reply;
+}
+
+std::optional<Workload> Session::Parse(const std::string& name) const {
+  if (name.starts_with(kTexts) != engine_.config().read_head.has_value()) {
+    return std::nullopt;
+  }
+  return name.starts_with(kTexts) ? ParseTexts(name) : ParseItems(name);
 }
 
 const proto::ForwardPlan& Session::PlanOf(const Workload& workload) {

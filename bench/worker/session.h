@@ -20,7 +20,7 @@
 namespace scorecast::bench {
 
 /// The commands of a worker, one per line. W is a workload's name: "300+10x10" is a query of 300
-/// tokens with 10 items of 10.
+/// tokens with 10 items of 10, and "texts:40,52" are two texts for a model that pools them.
 ///
 ///   W                  one pass
 ///   one-by-one W N     the first N prompts of W (query and item), one after another
@@ -51,6 +51,8 @@ class Session {
   nlohmann::json Reads();
   nlohmann::json KernelNames();
   nlohmann::json Kernel(const std::string& name);
+  /// Nothing if the model cannot compute it, or if it does not fit a pass.
+  std::optional<Workload> Parse(const std::string& name) const;
   const proto::ForwardPlan& PlanOf(const Workload& workload);
   /// The products of rank 0.
   std::vector<Product> ProductsOf(const proto::ForwardPlan& plan);

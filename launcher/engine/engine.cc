@@ -182,6 +182,14 @@ void Engine::Load(bool has_checksums) {
       proto::LogInfo("{}: {}", config_.is_embedder() ? "embeddings" : "class logits",
                      proto::Describe(*config_.read_head));
     }
+    if (config_.bidirectional) {
+      const std::int64_t of_model =
+          std::min(config_.max_position_embeddings, server_options_.max_text_tokens);
+      const std::int64_t of_memory = std::max(limits_.plan.max_rows, limits_.plan.text_rows);
+      proto::LogInfo(
+          "the longest text: {}{}", proto::Count(std::min(of_model, of_memory), "token"),
+          of_memory < of_model ? ", for memory; the model takes " + std::to_string(of_model) : "");
+    }
     LogReranker(server_options_);
     LogDecider(server_options_);
   }

@@ -31,8 +31,11 @@ constexpr std::int64_t kBlock = 256;
 /// Largest number of tiles for which weights of 16 bits are widened in registers. More tiles share
 /// a block of panels that is widened once.
 constexpr std::int64_t kDirectTiles = 4;
-/// Floats between rows that are copied. Rows a multiple of 4 KB apart would compete for the same
-/// lines of the first cache.
+/// Rows a multiple of this many floats apart are copied, because they compete for the same lines of
+/// the first cache, beside the weights: all rows of a tile if they are 4 KB apart, and every other
+/// one at 2 KB, which are too many in a tile of twelve.
+constexpr std::int64_t kCollidingStride = (kTileRows > 6 ? 2048 : 4096) / sizeof(float);
+/// Floats between rows that are copied.
 constexpr std::int64_t kStrideOfBlock = kBlock + 16;
 
 constexpr std::int64_t kRowScratch = kMostProductRows * (256 + 16);
@@ -318,7 +321,7 @@ void Multiply(const PanelProduct& product) {
   // A few rows make one tile. It has more panels at once, and its weights are widened in registers.
   const bool few = rows <= kTileRows;
   const int most_panels = few ? PanelsOf(static_cast<int>(rows)) : kTilePanels;
-  const bool copies = product.x_is_bf16 || !few;
+  const bool copies = product.x_is_bf16 || (!few && product.in % kCollidingStride == 0);
   float* wide_panels = product.scratch + kRowScratch;
   float* edge = wide_panels + kPanelScratch;
   const std::int64_t whole_panels = product.columns / kPanelOutputs;
@@ -329,14 +332,15 @@ void Multiply(const PanelProduct& product) {
                                              : product.in;
   for (std::int64_t begin = 0; begin < product.in; begin += block_inputs) {
     const std::int64_t left = product.in - begin;
-    Tile tile = {.x = reinterpret_cast<const float*>(product.x),
-                 .x_stride = product.in,
+    Tile tile = {.x = product.scratch,
+                 .x_stride = few ? block_inputs : kStrideOfBlock,
                  .inputs = left < block_inputs ? left : block_inputs,
                  .first = begin == 0};
     if (copies) {
-      tile.x = product.scratch;
-      tile.x_stride = few ? block_inputs : kStrideOfBlock;
       CopyRows(product, begin, tile.inputs, tile.x_stride, product.scratch);
+    } else {
+      tile.x = reinterpret_cast<const float*>(product.x) + begin;
+      tile.x_stride = product.in;
     }
     int panels = 0;
     for (std::int64_t panel = 0; panel * kPanelOutputs < product.columns; panel += panels) {

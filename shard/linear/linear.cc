@@ -46,14 +46,23 @@ Linear::Cut Linear::CutProduct(std::int64_t rows, proto::Range chunks, int threa
   if (rows == 0 || chunks.size() == 0) {
     return {};
   }
-  constexpr std::int64_t kTasksAThread = 12;
+  // Tasks of a thread. Several of them even out threads of unequal speed. But every part of the
+  // outputs prepares its rows anew, so a product of many rows has more than the fewest tasks only
+  // if they remain long.
+  constexpr std::int64_t kFewestTasks = 4;
+  constexpr std::int64_t kMostTasks = 12;
   // Multiplications and additions of a task: at least some microseconds of work.
   constexpr std::int64_t kSmallestTask = 1 << 15;
+  // Those of a long one: a fraction of a millisecond.
+  constexpr std::int64_t kLongTask = 1 << 23;
   const auto first = static_cast<std::size_t>(chunks.begin);
   const auto end = static_cast<std::size_t>(chunks.end);
   const std::int64_t size = rows * (starts_[end] - starts_[first]) * in_;
-  const std::int64_t wanted =
-      std::clamp<std::int64_t>(size / kSmallestTask, 1, kTasksAThread * threads);
+  const std::int64_t most_tasks =
+      rows <= kRowGranule
+          ? kMostTasks * threads
+          : std::clamp(size / kLongTask, kFewestTasks * threads, kMostTasks * threads);
+  const std::int64_t wanted = std::clamp<std::int64_t>(size / kSmallestTask, 1, most_tasks);
   Cut cut;
   cut.groups = {first_groups_[first], first_groups_[end]};
   const std::int64_t granules = DivideUp(rows, kRowGranule);

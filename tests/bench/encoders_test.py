@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 from bench.encoders import model, peers
+from bench.encoders.products import PassFigures
 from bench.encoders.report import EngineFigures, Run
 from bench.encoders.shapes import SHAPES, Shape, Tensor
 from bench.encoders.workload import WORKLOADS, batches, texts_of
@@ -117,6 +118,15 @@ class Ratios(unittest.TestCase):
         self.assertIsNone(run.fastest_ratios(run.figures[0]))
         self.assertIsNone(run.difference(run.figures[0]))
         self.assertIn("| int8 | scorecast | 1000.0 (1000.0-1000.0) |", run.markdown())
+
+    def test_of_passes_are_those_to_the_fastest_library(self):
+        run = self.run_of(("scorecast", "f32", [1.0, 1.0], [0.5]))
+        run.passes = [PassFigures("minilm-l6", "pair", "f32", [3.0, 2.0], {"onednn": [2.0, 2.0], "openblas": [1.0, 2.0]}),
+                      PassFigures("minilm-l6", "pair", "bf16", [3.0, 2.0])]
+        text = run.markdown()
+        self.assertIn("| f32 | 2500.0 (2000.0-3000.0) | 1500.0 (1000.0-2000.0) | openblas | 2.00 (1.00-3.00) |", text)
+        self.assertIn("| bf16 | 2500.0 (2000.0-3000.0) | not run |  |  |", text)
+        self.assertNotIn("## Targets", text)
 
 
 if __name__ == "__main__":

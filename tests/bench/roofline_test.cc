@@ -105,6 +105,15 @@ TEST(PassProducts, WeightsTakeTheBytesOfTheirPrecision) {
             layers + 2 * kVocabulary * kHidden);
 }
 
+TEST(PassProducts, OfAnEncoderHaveNoGateAndNoLmHead) {
+  proto::ModelConfig config = Config();
+  config.gated_feedforward = false;
+  config.read_head.emplace();
+  const std::int64_t layer = 2 * (kQueries + kKeys) * kHidden + 2 * kIntermediate * kHidden;
+  EXPECT_EQ(OperationsOf(ProductsOfPass(config, proto::MakePartition(config, 0, 1), 7, 3)),
+            2.0 * 7 * 3 * layer);
+}
+
 TEST(PassProducts, OfAllRanksAddUpToThoseOfOneRank) {
   EXPECT_EQ(Operations(7, 3, 0, 2) + Operations(7, 3, 1, 2), Operations(7, 3));
 }

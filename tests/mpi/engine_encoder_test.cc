@@ -332,6 +332,27 @@ TEST_P(EncoderSteps, OfTheSameBits) {
   }
 }
 
+class EncoderLongText : public ::testing::TestWithParam<std::string> {};
+
+// A text longer than a pass is computed in steps, and it is that of the oracle.
+TEST_P(EncoderLongText, IsThatOfTheOracle) {
+  constexpr std::size_t kRows = 600;
+  proto::ModelConfig config = proto::LoadModelConfig(kGolden / GetParam());
+  config.max_position_embeddings = 1024;  // The positions are rotations, so there is no table.
+  const Golden text = {reference::RandomTokens(1, kRows, config.vocab_size), {}, {}};
+  Engine engine(kGolden / GetParam(), config, {.max_rows = 256});
+  const auto found = engine.RunInSteps(RawSequence(text.ids, {}), {.rows = 200, .stages = 1});
+  if (!engine.is_root()) {
+    return;
+  }
+  const auto expected = RowsOf(reference::ReferenceModel(kGolden / GetParam(), config), {text});
+  ASSERT_EQ(found.size(), kRows);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    SCOPED_TRACE("row " + std::to_string(row));
+    ExpectNear(found[row].embedding, expected[row], 5e-5);
+  }
+}
+
 std::string NameOf(const ::testing::TestParamInfo<PrecisionAndName>& info) {
   return PrecisionAndFamily(std::get<0>(info.param), std::get<1>(info.param));
 }
@@ -355,6 +376,14 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values("bert-embed", "roberta-classifier",
                                          "modernbert-classifier", "llama-bidirectional-embed")),
     NameOf);
+INSTANTIATE_TEST_SUITE_P(All, EncoderLongText,
+                         ::testing::Values("llama-bidirectional-classifier",
+                                           "modernbert-classifier"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 }  // namespace engine_encoder_test
 }  // namespace scorecast::testing

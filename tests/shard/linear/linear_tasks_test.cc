@@ -141,6 +141,17 @@ TEST(LinearTasks, KeepGroupsTogether) {
   }
 }
 
+// Each part copies or widens its rows anew.
+TEST(LinearTasks, OfManyRowsAreFewIfTheProductIsSmall) {
+  ThreadPool pool(2);
+  Product small({256, 128}, 1, 384, 16);
+  const std::vector<Part> parts = small.Forward(150, pool);
+  EXPECT_GE(parts.size(), 4U * 2);
+  EXPECT_LE(parts.size(), 4U * 2 + 2) << "a part has outputs of two chunks";
+  Product large({256, 256, 256, 256, 256, 256}, 1, 4096, 16);
+  EXPECT_GE(large.Forward(150, pool).size(), 12U * 2);
+}
+
 TEST(LinearTasks, OfOneRowAreEvenAndEnoughForAllThreads) {
   Product product({256, 256, 256, 128}, 1, 4864, 16);
   for (const int threads : {1, 2, 4}) {

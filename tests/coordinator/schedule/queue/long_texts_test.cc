@@ -11,55 +11,13 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/schedule/queue/scheduler.h"
-#include "proto/plan/cluster.h"
-#include "proto/plan/cluster_status.h"
+#include "proto/plan/packed_sequence.h"
+#include "tests/coordinator/schedule/queue/sum_cluster.h"
 
 namespace scorecast::coordinator {
 namespace long_texts_test {
 
-using proto::ForwardPlan;
 using proto::PackedSequence;
-
-constexpr proto::PlanLimits kLimits{.max_rows = 256,
-                                    .max_reads = 256,
-                                    .pass_kv_rows = 1024,
-                                    .text_rows = 1000,
-                                    .vocabulary = 1,
-                                    .pooled_rows = proto::PooledRows::kAll,
-                                    .pooled_values = 1,
-                                    .row_values = 1,
-                                    .layers = 4,
-                                    .reach = {.both_sides = true}};
-
-/// Computes plans when told. A text's embedding is the sum of its tokens.
-class SumCluster : public proto::Cluster {
- public:
-  void Submit(ForwardPlan plan, PlanDone done) override {
-    proto::CheckBuckets(plan, kLimits);
-    queue_.emplace_back(std::move(plan), std::move(done));
-  }
-  const proto::PlanLimits& limits() const override { return kLimits; }
-  proto::ClusterStatus Status() const override { return {}; }
-
-  bool is_idle() const { return queue_.empty(); }
-  const ForwardPlan& next() const { return queue_.front().first; }
-  void ComputeNext() {
-    const auto [plan, done] = std::move(queue_.front());
-    queue_.pop_front();
-    std::vector<proto::RowLogits> rows;
-    for (const proto::PlanRead& read : plan.reads) {
-      float sum = read.pooled.empty() ? 0 : read.pooled[0];
-      for (std::int32_t row = read.first_row; row <= read.row; ++row) {
-        sum += static_cast<float>(plan.tokens.at(static_cast<std::size_t>(row)));
-      }
-      rows.push_back({.embedding = {sum}});
-    }
-    done(std::move(rows));
-  }
-
- private:
-  std::deque<std::pair<ForwardPlan, PlanDone>> queue_;
-};
 
 /// A scheduler whose clock stands still: 1 ms a row, and passes of up to 40 ms.
 class LongTexts : public ::testing::Test {
