@@ -1,5 +1,6 @@
 // Embedding models, asked with texts: vectors of transformers and of sentence-transformers on one
-// rank and on three; every dialect over HTTP; the same bits in any company; refusals.
+// rank and on three; every dialect over HTTP; the same bits in any company and through the socket;
+// refusals.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include "tests/e2e/http_transport.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/e2e/socket_transport.h"
 
 namespace scorecast::testing {
 namespace embedding_text_test {
@@ -175,6 +177,27 @@ TEST(EmbeddingDialects, HaveTheSameVectors) {
         << run.lines[i];
   }
   EXPECT_EQ(run.StatusCode(11), 404) << run.lines[11];
+}
+
+TEST(EmbeddingTransports, SocketAndHttpHaveTheSameBits) {
+  const json texts = {"Who makes bread?", "The baker makes bread.", {5, 6, 7}};
+  std::vector<EndpointRequest> requests;
+  for (const json& options : std::vector<json>{json::object(),
+                                               {{"prompt_name", "query"}},
+                                               {{"dimensions", 8}, {"normalized", false}},
+                                               {{"encoding_format", "base64"}},
+                                               {{"encoding_format", "ubinary"}},
+                                               {{"truncate_prompt_tokens", 2}}}) {
+    json body = {{"input", texts}};
+    body.update(options);
+    requests.push_back({"/v1/embeddings", std::move(body)});
+  }
+  const BatchCommand command = {DirectoryOf("qwen3-embed"), {}, 2, "bf16"};
+  const BatchRun socket = RunThroughSocket(command, requests);
+  const BatchRun http = RunThroughHttp(command, requests);
+  EXPECT_EQ(socket.exit_code, 0) << socket.err;
+  EXPECT_EQ(http.exit_code, 0) << http.err;
+  EXPECT_EQ(socket.Stable(), http.Stable());
 }
 
 }  // namespace embedding_text_test

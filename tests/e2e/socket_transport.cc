@@ -183,6 +183,17 @@ const std::map<std::string, Setter>& ChunkedSetters() {
   return setters;
 }
 
+/// Embeddings as HTTP has them in the encoding that was asked for.
+std::string EmbeddingsBody(const v1::EmbeddingsResponse& response) {
+  const v1::Embedding& first = response.data(0);
+  const google::protobuf::Descriptor& form =
+      !first.base64().empty() ? *v1::OpenAiBase64Response::descriptor()
+      : first.bytes().empty() ? *v1::OpenAiEmbeddingsResponse::descriptor()
+                              : *v1::JinaBinaryResponse::descriptor();
+  return coordinator::ResponseJson(
+      response, coordinator::FormOf(*v1::EmbeddingsResponse::descriptor(), form));
+}
+
 std::string BodyOf(const v1::Response& response) {
   switch (response.result_case()) {
     case v1::Response::kScore:
@@ -197,6 +208,8 @@ std::string BodyOf(const v1::Response& response) {
       return coordinator::ResponseJson(response.systemone(),
                                        coordinator::FormOf(*v1::SystemOneResponse::descriptor(),
                                                            *v1::SystemOneBody::descriptor()));
+    case v1::Response::kEmbeddings:
+      return EmbeddingsBody(response.embeddings());
     default:
       return coordinator::ResponseJson(
           response.error(),
@@ -235,12 +248,29 @@ v1::Request ToChunkedRequest(std::uint64_t request_id, const json& body) {
   return request;
 }
 
+/// Sets fields that have the names and types of the JSON.
+void SetFields(const json& fields, google::protobuf::Message& message) {
+  if (!google::protobuf::util::JsonStringToMessage(fields.dump(), &message).ok()) {
+    ThrowOnlyJson("a " + std::string(message.GetDescriptor()->name()), fields);
+  }
+}
+
 v1::Request ToRerankRequest(std::uint64_t request_id, const json& body) {
   v1::Request request;
   request.set_request_id(request_id);
-  // The message's fields have the names and types of the JSON.
-  if (!google::protobuf::util::JsonStringToMessage(body.dump(), request.mutable_rerank()).ok()) {
-    ThrowOnlyJson("a rerank request", body);
+  SetFields(body, *request.mutable_rerank());
+  return request;
+}
+
+v1::Request ToEmbeddingsRequest(std::uint64_t request_id, json body) {
+  v1::Request request;
+  request.set_request_id(request_id);
+  v1::EmbeddingsRequest& message = *request.mutable_embeddings();
+  const json input = body.at("input");
+  body.erase("input");
+  SetFields(body, message);
+  for (const json& text : input) {
+    ToTextOrIds(text, *message.add_input());
   }
   return request;
 }
@@ -294,6 +324,9 @@ v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) 
   }
   if (request.url == "/v1/rerank") {
     return ToRerankRequest(request_id, request.body);
+  }
+  if (request.url == "/v1/embeddings") {
+    return ToEmbeddingsRequest(request_id, request.body);
   }
   return request.url == "/v1/chunked" ? ToChunkedRequest(request_id, request.body)
                                       : ToRequest(request_id, request.body);
