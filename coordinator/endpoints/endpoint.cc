@@ -11,12 +11,6 @@ ParsedRequest Endpoint::FromMessage(v1::Request /*message*/) const {
   return std::unique_ptr<EndpointRequest>();
 }
 
-std::unique_ptr<EndpointResponse> Endpoint::Delta(std::size_t /*output*/,
-                                                  const CompletionDelta& /*delta*/) const {
-  proto::Check(false, "an endpoint whose requests stream has a message for deltas");
-  return nullptr;
-}
-
 const ResponseForm& Endpoint::error_form() const { return ErrorForm(); }
 
 std::string Endpoint::ErrorToJson(const proto::Error& error) const {

@@ -52,12 +52,18 @@ struct Readout {
   std::int64_t prompt_tokens = 0;  ///< See Usage.
 };
 
+/// Forms the message of a delta of completion `output`. EndpointResponse::SetModel sets its model.
+/// Called by one thread at a time, while the request streams.
+using FormDelta =
+    std::function<std::unique_ptr<EndpointResponse>(std::size_t output, CompletionDelta delta)>;
+
 /// A request that has passed all checks of its content. A client can no longer be told that its
 /// request is wrong, only that the server could not compute it.
 struct PreparedRequest {
   std::vector<proto::PackedSequence> sequences;
   std::vector<Generation> generations;
   std::shared_ptr<Readout> readout;
+  FormDelta form_delta;  ///< Empty unless the request streams.
 };
 
 /// Receives the deltas of completions, one for each token, on the computing thread. Must return
@@ -123,11 +129,6 @@ class Endpoint {
   /// `message` has the endpoint's field, which is moved. Overridden by endpoints that have one; the
   /// default is a broken invariant.
   virtual ParsedRequest FromMessage(v1::Request message) const;
-
-  /// A delta of completion `output`. Overridden by endpoints whose requests can stream; the default
-  /// is a broken invariant.
-  virtual std::unique_ptr<EndpointResponse> Delta(std::size_t output,
-                                                  const CompletionDelta& delta) const;
 
   /// The kinds of models that can compute some of the endpoint's requests.
   virtual ModelKinds kinds() const { return ModelKinds::All(); }

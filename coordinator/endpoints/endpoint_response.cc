@@ -38,11 +38,15 @@ void EndpointResponse::WriteJson(JsonWriter& writer) const {
                 {.kept = kept_, .written = &written_}, writer);
 }
 
-void EndpointResponse::Complete(const std::string& model, const ResponseFigures& figures) {
-  figures_ = figures;
+void EndpointResponse::SetModel(const std::string& model) {
   if (const auto* field = message_->GetDescriptor()->FindFieldByName("model")) {
     message_->GetReflection()->SetString(message_.get(), field, model);
   }
+}
+
+void EndpointResponse::Complete(const std::string& model, const ResponseFigures& figures) {
+  figures_ = figures;
+  SetModel(model);
   if (auto* usage = FieldOf<v1::Usage>(*message_, "usage")) {
     figures_.usage.completion_tokens = usage->completion_tokens();
     usage->set_prompt_tokens(figures_.usage.prompt_tokens);

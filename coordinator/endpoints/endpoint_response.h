@@ -48,6 +48,12 @@ class EndpointResponse {
   /// made, so that it is never in memory as a message. `field` is its number.
   void SetWritten(int field, std::string json) { written_.emplace(field, std::move(json)); }
 
+  /// The deltas of a stream of JSON have all of it, so no event follows them.
+  void SetNoEvent() { is_event_ = false; }
+  bool is_event() const { return is_event_; }
+
+  /// Sets the message's field `model`, if it has one.
+  void SetModel(const std::string& model);
   /// Sets the message's fields `model`, `usage` and `timings`, as far as it has them. The number of
   /// tokens generated is that of its `usage`.
   void Complete(const std::string& model, const ResponseFigures& figures);
@@ -58,6 +64,7 @@ class EndpointResponse {
   const google::protobuf::Descriptor& description_;
   std::vector<int> kept_;
   std::map<int, std::string> written_;
+  bool is_event_ = true;
   ResponseFigures figures_;
 };
 

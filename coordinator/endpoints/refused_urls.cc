@@ -12,9 +12,9 @@ struct Instead {
 };
 
 constexpr std::string_view kNoChat =
-    "Chat templates are the client's: /v1/chunked completes a prompt.";
+    "Chat templates are the client's: /v1/completions completes a prompt.";
 constexpr std::string_view kNoCompletions =
-    "/v1/chunked completes a prompt, and /v1/score scores labels.";
+    "/v1/completions completes a prompt, and /v1/score scores labels.";
 constexpr std::string_view kNoEmbeddings =
     "An embedding model is asked by /v1/embeddings, /embed or /v2/embed.";
 constexpr std::string_view kNoSparse = "There are no sparse embeddings: /embed returns dense ones.";
@@ -31,7 +31,6 @@ constexpr std::array kInstead = std::to_array<Instead>({
     {"/v1/responses", kNoChat},
     {"/v1/messages", kNoChat},
     {"/api/chat", kNoChat},
-    {"/v1/completions", kNoCompletions},
     {"/completions", kNoCompletions},
     {"/completion", kNoCompletions},
     {"/generate", kNoCompletions},

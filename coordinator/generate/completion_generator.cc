@@ -21,7 +21,8 @@ const char* Name(FinishReason reason) { return reason == FinishReason::kStop ? "
 CompletionGenerator::CompletionGenerator(const Tokenizer* tokenizer, std::int64_t vocab_size,
                                          std::vector<TokenId> context, CompletionOptions options,
                                          OnDelta on_delta)
-    : options_(std::move(options)),
+    : tokenizer_(tokenizer),
+      options_(std::move(options)),
       on_delta_(std::move(on_delta)),
       sampler_(options_.sampling, vocab_size),
       stop_strings_(options_.stop) {
@@ -48,9 +49,9 @@ TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
   const bool stops = std::find(stop_ids.begin(), stop_ids.end(), *token) != stop_ids.end();
   const bool is_last = static_cast<std::int64_t>(step) + 1 >= options_.max_new_tokens;
 
-  std::string text;
-  if (text_stream_ && !stops) {
-    text = stop_strings_.Push(text_stream_->Push(*token));
+  std::string text = std::exchange(options_.echo, {});
+  if (text_stream_ && !stops && HasText(*token)) {
+    text += stop_strings_.Push(text_stream_->Push(*token));
   }
   if (text_stream_ && (stops || is_last)) {
     text += stop_strings_.Push(text_stream_->Finish());
@@ -64,6 +65,10 @@ TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
   }
   Give(std::move(text), *token, reason);
   return reason ? Choice{Choice::Kind::kEnd, 0} : Choice{Choice::Kind::kToken, *token};
+}
+
+bool CompletionGenerator::HasText(TokenId token) const {
+  return !options_.skip_special_tokens || !tokenizer_->IsSpecial(token);
 }
 
 void CompletionGenerator::Give(std::string text, TokenId token,

@@ -63,6 +63,9 @@ class CompletionGenerator : public TokenChooser {
  private:
   void Give(std::string text, TokenId token, std::optional<FinishReason> reason);
 
+  bool HasText(TokenId token) const;
+
+  const Tokenizer* const tokenizer_;
   CompletionOptions options_;
   OnDelta on_delta_;
   TokenSampler sampler_;

@@ -20,7 +20,7 @@ struct SamplingOptions {
 
   double temperature = 0;             ///< At least 0.
   double top_p = 1;                   ///< Above 0. From 1 on, all tokens are kept.
-  std::int64_t top_k = 0;             ///< With 0, all tokens are kept.
+  std::int64_t top_k = 0;             ///< Unless it is above 0, all tokens are kept.
   std::optional<std::uint64_t> seed;  ///< Set unless the best token is always chosen.
 
   bool is_greedy() const { return temperature < kLeastTemperature; }
@@ -32,6 +32,8 @@ struct CompletionOptions {
   SamplingOptions sampling;
   std::vector<std::string> stop;        ///< UTF-8. The text ends before the first of them.
   std::vector<TokenId> stop_token_ids;  ///< Include the model's EOS ids, unless these are ignored.
+  std::string echo;                     ///< UTF-8 with which the text begins. No stop is in it.
+  bool skip_special_tokens = false;     ///< Special tokens have no text.
 };
 
 }  // namespace scorecast::coordinator

@@ -19,9 +19,11 @@ struct SequenceEnd {
 /// `segment` is the first.
 std::vector<SequenceEnd> EndsOf(const proto::PackedSequence& sequence);
 
-/// A completion at each end of the only sequence of a job, without chooser. It extends its suffix.
-/// A plain prompt gets a suffix for it, which is empty at first.
-std::vector<Generation> AddCompletions(std::int64_t max_new_tokens,
+/// `count` completions at each end of the only sequence of a job, without chooser; those of the
+/// same end follow each other. A completion extends a suffix of its own. A plain prompt gets
+/// suffixes for them, which are empty at first. Of a suffix that has tokens there are `count` in
+/// the end.
+std::vector<Generation> AddCompletions(std::int64_t max_new_tokens, std::int64_t count,
                                        proto::PackedSequence& sequence);
 
 }  // namespace scorecast::coordinator

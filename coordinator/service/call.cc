@@ -52,12 +52,14 @@ std::pair<std::unique_ptr<EndpointRequest>, Held> Call::TakeRequest() {
   return {std::move(request_), std::move(bytes_)};
 }
 
-bool Call::Prepared(std::shared_ptr<Readout> readout, std::string model) {
+bool Call::Prepared(std::shared_ptr<Readout> readout, coordinator::FormDelta form_delta,
+                    std::string model) {
   const std::lock_guard lock(mutex_);
   if (is_over_) {
     return false;
   }
   readout_ = std::move(readout);
+  form_delta_ = std::move(form_delta);
   model_ = std::move(model);
   queued_since_ = Clock::now();
   return true;
@@ -74,6 +76,12 @@ void Call::Delta(std::size_t output, CompletionDelta delta) {
   if (!is_over_) {
     OnDelta(output, std::move(delta));
   }
+}
+
+std::unique_ptr<EndpointResponse> Call::FormDelta(std::size_t output, CompletionDelta delta) const {
+  auto response = form_delta_(output, std::move(delta));
+  response->SetModel(model_);
+  return response;
 }
 
 bool Call::End(JobResult result) {

@@ -106,9 +106,10 @@ class Call : public std::enable_shared_from_this<Call> {
   /// Takes the request and its bytes, in order to prepare it. Null if the call is over. Called at
   /// most once.
   std::pair<std::unique_ptr<EndpointRequest>, Held> TakeRequest();
-  /// Records how the rows become the response, and `model`, which the response names. False if the
-  /// call is over.
-  bool Prepared(std::shared_ptr<Readout> readout, std::string model);
+  /// Records how the rows and the deltas become the response, and `model`, which the response
+  /// names. False if the call is over.
+  bool Prepared(std::shared_ptr<Readout> readout, coordinator::FormDelta form_delta,
+                std::string model);
   /// Records the ticket of the queued job. False if the call is over: the ticket must then be
   /// cancelled.
   bool Queued(JobTicket ticket);
@@ -125,6 +126,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
  protected:
   bool streams() const { return streams_; }
+  /// The message of a delta that OnDelta got. Called on any thread, but by one at a time.
+  std::unique_ptr<EndpointResponse> FormDelta(std::size_t output, CompletionDelta delta) const;
 
   /// Called on the computing thread if the request streams, and not after OnEnd. Must return soon.
   virtual void OnDelta(std::size_t output, CompletionDelta delta) = 0;
@@ -157,6 +160,7 @@ class Call : public std::enable_shared_from_this<Call> {
   Clock::time_point prepared_since_;          ///< When it began to be checked and tokenized.
   Clock::time_point queued_since_;
   std::shared_ptr<Readout> readout_;
+  coordinator::FormDelta form_delta_;  ///< Not changed once there are deltas, like the model.
   std::string model_;
   JobTicket ticket_ = 0;
   // One of these is set when the call is over. Then only the thread that responds uses them.

@@ -194,7 +194,8 @@ bool RequestService::Prepare(const CallPointer& call, const std::function<void()
     EndAll({call}, prepared.error());
     return false;
   }
-  if (!call->Prepared(std::move(prepared->readout), std::move(model))) {
+  if (!call->Prepared(std::move(prepared->readout), std::move(prepared->form_delta),
+                      std::move(model))) {
     return false;
   }
   job.sequences = std::move(prepared->sequences);

@@ -1,4 +1,4 @@
-"""LiteLLM's rerank, with each provider whose request scorecast takes."""
+"""LiteLLM's rerank, with each provider whose request scorecast takes, and completions of OpenAI's client."""
 from __future__ import annotations
 
 import os
@@ -9,6 +9,7 @@ from typing import Any
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
+import openai
 
 from tests.clients.service import DOCUMENTS, QUERY, RankingTest, Service
 
@@ -63,3 +64,43 @@ class LiteLlm(RankingTest):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class OpenAi(unittest.TestCase):
+    def setUp(self) -> None:
+        self.client = openai.OpenAI(api_key="unused", base_url=service.url + "/v1", max_retries=0)
+        self.request = {"model": "demo", "prompt": "The sky is", "max_tokens": 6, "temperature": 0}
+
+    def test_completions(self) -> None:
+        response = self.client.completions.create(**self.request, n=2)
+        chunked = service.post("/v1/chunked", {"prompt": "The sky is", "max_new_tokens": 6})
+        self.assertEqual([choice.text for choice in response.choices], 2 * [chunked["outputs"][0]["text"]])
+        self.assertEqual([choice.index for choice in response.choices], [0, 1])
+        self.assertEqual(response.object, "text_completion")
+        self.assertEqual(response.model, "demo")
+        self.assertEqual(response.usage.prompt_tokens, chunked["usage"]["prompt_tokens"])
+        self.assertEqual(response.usage.completion_tokens, 2 * chunked["usage"]["completion_tokens"])
+        self.assertGreaterEqual(response.usage.prompt_tokens_details.cached_tokens, 0)
+
+    def test_a_stream(self) -> None:
+        whole = self.client.completions.create(**self.request)
+        chunks = list(self.client.completions.create(**self.request, stream=True, stream_options={"include_usage": True}))
+        self.assertEqual("".join(chunk.choices[0].text for chunk in chunks[:-1]), whole.choices[0].text)
+        self.assertEqual(chunks[-2].choices[0].finish_reason, whole.choices[0].finish_reason)
+        self.assertEqual(chunks[-1].choices, [])
+        self.assertEqual(chunks[-1].usage.completion_tokens, whole.usage.completion_tokens)
+        self.assertEqual(len({chunk.id for chunk in chunks}), 1)
+        without = list(self.client.completions.create(**self.request, stream=True))
+        self.assertTrue(all(chunk.choices and chunk.usage is None for chunk in without))
+
+    def test_a_seed(self) -> None:
+        request = {**self.request, "temperature": 1.5, "seed": 7, "n": 2}
+        first, second = (self.client.completions.create(**request) for _ in range(2))
+        self.assertEqual([choice.text for choice in first.choices], [choice.text for choice in second.choices])
+
+    def test_an_error_is_shown(self) -> None:
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.completions.create(**self.request, suffix="s")
+        self.assertEqual(caught.exception.code, "not_supported")
+        self.assertEqual(caught.exception.param, "suffix")
+        self.assertEqual(caught.exception.type, "invalid_request_error")

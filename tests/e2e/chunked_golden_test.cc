@@ -1,5 +1,6 @@
 // Chunk-aware prompts through both transports give the results of other implementations on one rank
-// and on three. Each request is sent twice; the second reads the cache and gives the same bits.
+// and on three. Each request is sent twice; the second reads the cache and gives the same bits. So
+// do /v1/completions of ordinary prompts.
 
 #include <filesystem>
 #include <ostream>
@@ -101,6 +102,25 @@ void ExpectResponse(const json& body, const ChunkAwareCase& golden) {
   EXPECT_EQ(body.at("usage").at("total_tokens"), prompt + golden.greedy.size());
 }
 
+/// Two completions of a case without chunks, which is an ordinary prompt.
+json ToCompletionsBody(const ChunkAwareCase& golden) {
+  std::vector<TokenId> prompt = golden.system;
+  prompt.insert(prompt.end(), golden.question.begin(), golden.question.end());
+  return {{"prompt", prompt},   {"max_tokens", golden.greedy.size()},
+          {"temperature", 0},   {"n", 2},
+          {"ignore_eos", true}, {"return_token_ids", true}};
+}
+
+void ExpectCompletions(const json& body, const ChunkAwareCase& golden) {
+  ASSERT_EQ(body.at("choices").size(), 2U);
+  for (const json& choice : body.at("choices")) {
+    EXPECT_EQ(choice.at("token_ids"), golden.greedy);
+    EXPECT_EQ(choice.at("finish_reason"), "length");
+  }
+  EXPECT_EQ(body.at("usage").at("prompt_tokens"), golden.system.size() + golden.question.size());
+  EXPECT_EQ(body.at("usage").at("completion_tokens"), 2 * golden.greedy.size());
+}
+
 class ChunkedGolden : public ::testing::TestWithParam<Reference> {};
 
 TEST_P(ChunkedGolden, OnAnyRanksFreshAndCached) {
@@ -111,6 +131,13 @@ TEST_P(ChunkedGolden, OnAnyRanksFreshAndCached) {
   for (int time = 0; time < 2; ++time) {
     for (const ChunkAwareCase& golden : cases) {
       requests.push_back(ToChunked(ToBody(golden)));
+    }
+  }
+  std::vector<ChunkAwareCase> ordinary;
+  for (const ChunkAwareCase& golden : cases) {
+    if (golden.chunks.empty() && !golden.greedy.empty()) {
+      ordinary.push_back(golden);
+      requests.push_back(ToCompletions(ToCompletionsBody(golden)));
     }
   }
   for (const int ranks : {1, 3}) {
@@ -125,6 +152,9 @@ TEST_P(ChunkedGolden, OnAnyRanksFreshAndCached) {
       EXPECT_EQ(run.StableResponse(cases.size() + i), run.StableResponse(i));
       EXPECT_EQ(run.CachedTokens(cases.size() + i),
                 cases[i].system.size() + TokensOf(cases[i].chunks));
+    }
+    for (std::size_t i = 0; i < ordinary.size(); ++i) {
+      ExpectCompletions(run.Body(2 * cases.size() + i), ordinary[i]);
     }
   }
 }

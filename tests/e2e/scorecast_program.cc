@@ -96,6 +96,8 @@ EndpointRequest ToScore(json body) { return {"/v1/score", std::move(body)}; }
 
 EndpointRequest ToChunked(json body) { return {"/v1/chunked", std::move(body)}; }
 
+EndpointRequest ToCompletions(json body) { return {"/v1/completions", std::move(body)}; }
+
 EndpointRequest ToRerank(json body) { return {"/v1/rerank", std::move(body)}; }
 
 EndpointRequest ToSystemOne(json body) { return {"/v1/systemone", std::move(body)}; }

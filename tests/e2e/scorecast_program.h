@@ -73,6 +73,7 @@ struct EndpointRequest {
 // A body for each endpoint.
 EndpointRequest ToScore(nlohmann::json body);
 EndpointRequest ToChunked(nlohmann::json body);
+EndpointRequest ToCompletions(nlohmann::json body);
 EndpointRequest ToRerank(nlohmann::json body);
 EndpointRequest ToSystemOne(nlohmann::json body);
 

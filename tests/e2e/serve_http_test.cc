@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +65,35 @@ TEST(ServeHttp, StreamsTheCompletionThatABatchWrites) {
   EXPECT_EQ(outputs, expected);
   EXPECT_EQ(ids, expected[0].at("token_ids"));
   EXPECT_THAT(reply.body, HasSubstr("data: [DONE]\n\n"));
+
+  // The same prompt in OpenAI's words, twice.
+  const HttpReply completions =
+      client.Call(Post("/v1/completions", json{{"prompt", kCompletion.at("prompt")},
+                                               {"max_tokens", kCompletion.at("max_new_tokens")},
+                                               {"ignore_eos", true},
+                                               {"temperature", 0},
+                                               {"n", 2},
+                                               {"skip_special_tokens", false},
+                                               {"stream", true},
+                                               {"stream_options", {{"include_usage", true}}}}
+                                              .dump()));
+  std::map<int, std::string> texts;
+  json last;
+  for (const std::string& line : LinesOf(completions.body)) {
+    if (line.starts_with("data: {")) {
+      last = json::parse(line.substr(6));
+      for (const json& choice : last.at("choices")) {
+        texts[choice.at("index").get<int>()] += choice.at("text").get<std::string>();
+      }
+    }
+  }
+  const std::string text = expected[0].at("text");
+  EXPECT_EQ(texts, (std::map<int, std::string>{{0, text}, {1, text}}));
+  EXPECT_EQ(last.at("usage").at("completion_tokens"), 40);
+  EXPECT_THAT(completions.body, HasSubstr("data: [DONE]\n\n"));
+  const HttpReply refused = client.Call(Post("/v1/completions", R"({"prompt":"p","suffix":"s"})"));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body).at("error").at("param"), "suffix");
 }
 
 TEST(ServeHttp, SharesItsClientsLimitsWithTheRequestSocket) {

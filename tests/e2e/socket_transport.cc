@@ -200,6 +200,10 @@ std::string BodyOf(const v1::Response& response) {
       return coordinator::ResponseJson(response.score());
     case v1::Response::kChunked:
       return coordinator::ResponseJson(response.chunked());
+    case v1::Response::kCompletions:
+      return coordinator::ResponseJson(response.completions(),
+                                       coordinator::FormOf(*v1::CompletionsResponse::descriptor(),
+                                                           *v1::TextCompletion::descriptor()));
     case v1::Response::kRerank:
       return coordinator::ResponseJson(
           response.rerank(), coordinator::FormOf(*v1::RerankResponse::descriptor(),
@@ -275,6 +279,21 @@ v1::Request ToEmbeddingsRequest(std::uint64_t request_id, json body) {
   return request;
 }
 
+/// `prompt` is one list of ids, or one text.
+v1::Request ToCompletionsRequest(std::uint64_t request_id, json body) {
+  v1::Request request;
+  request.set_request_id(request_id);
+  ToTextOrIds(body.at("prompt"), *request.mutable_completions()->add_prompt());
+  body.erase("prompt");
+  // The other fields have the names and types of the JSON.
+  v1::CompletionsRequest others;
+  if (!google::protobuf::util::JsonStringToMessage(body.dump(), &others).ok()) {
+    ThrowOnlyJson("a request to complete prompts", body);
+  }
+  request.mutable_completions()->MergeFrom(others);
+  return request;
+}
+
 void ToTextOrJson(const json& value, v1::TextOrJson& message) {
   if (value.is_string()) {
     message.set_text(value.get<std::string>());
@@ -327,6 +346,9 @@ v1::Request ToMessage(std::uint64_t request_id, const EndpointRequest& request) 
   }
   if (request.url == "/v1/embeddings") {
     return ToEmbeddingsRequest(request_id, request.body);
+  }
+  if (request.url == "/v1/completions") {
+    return ToCompletionsRequest(request_id, request.body);
   }
   return request.url == "/v1/chunked" ? ToChunkedRequest(request_id, request.body)
                                       : ToRequest(request_id, request.body);

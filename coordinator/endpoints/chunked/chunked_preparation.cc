@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,28 +10,22 @@
 #include "coordinator/endpoints/chunked/chunked_checks.h"
 #include "coordinator/endpoints/chunked/chunked_readout.h"
 #include "coordinator/endpoints/chunked/chunked_request.h"
-#include "coordinator/endpoints/chunked/chunked_tokens.h"
+#include "coordinator/endpoints/generation_fields.h"
+#include "coordinator/endpoints/prompt_sequence.h"
+#include "coordinator/endpoints/prompt_tokens.h"
 #include "coordinator/endpoints/text_or_ids.h"
-#include "coordinator/generate/completion_generator.h"
-#include "coordinator/generate/completion_options.h"
-#include "coordinator/generate/seed.h"
 #include "coordinator/prompts/sequence_ends.h"
-#include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/request/labels.h"
-#include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/score_kind.h"
-#include "coordinator/schedule/pages/capacity.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-using proto::Error;
 using proto::Expected;
 using proto::PackedSequence;
 using proto::RowRead;
-using proto::SegmentKind;
 using proto::Unexpected;
 
 /// Labels may be omitted if the request wants a completion and no other field needs labels.
@@ -72,40 +66,34 @@ RowReadout ReadoutOf(const ChunkedRequest& request, ScoreKind kind) {
   return readout;
 }
 
-/// The field of the first part with positions past the limit, or "max_new_tokens" if only
-/// completions exceed it.
-std::string FieldPast(std::int64_t limit, const PackedSequence& sequence,
-                      const v1::ChunkedRequest& request, const ChunkedTokens& tokens) {
-  auto question = tokens.names.begin();
-  for (const proto::Segment& segment : sequence.segments) {
-    if (segment.first_position + std::int64_t{segment.length} <= limit) {
-      question += segment.kind == SegmentKind::kSuffix ? 1 : 0;
-    } else if (request.has_prompt()) {
-      return "prompt";
-    } else if (segment.kind == SegmentKind::kSuffix) {
-      return *question;
-    } else {
-      return segment.kind == SegmentKind::kBlock ? "chunks" : "system_prompt";
+PromptParts PartsOfFields(const v1::ChunkedRequest& request) {
+  PromptParts parts;
+  parts.chunks = ViewsOf(request.chunks());
+  if (request.has_question()) {
+    parts.questions = {ViewOf(request.question())};
+    parts.names = {"question"};
+  } else {
+    parts.questions = ViewsOf(request.questions());
+    for (std::size_t i = 0; i < parts.questions.size(); ++i) {
+      parts.names.push_back(At("questions", i));
     }
   }
-  return "max_new_tokens";
+  if (request.has_system_prompt()) {
+    parts.system_prompt = ViewOf(request.system_prompt());
+  } else if (parts.questions.empty() || !IsText(parts.questions.front())) {
+    parts.system_prompt = std::span<const TokenId>();
+  }
+  return parts;
 }
 
-/// Compares the largest position + 1, completions included, with the limit. The last token of a
-/// completion is not computed, so it takes no position.
-std::optional<Error> PositionFault(const PackedSequence& sequence, const ChunkedTokens& tokens,
-                                   const v1::ChunkedRequest& request, std::int64_t limit) {
-  const std::int64_t prompt = sequence.PositionLimit();
-  const std::int64_t completion = std::max<std::int64_t>(request.max_new_tokens() - 1, 0);
-  if (prompt + completion <= limit) {
-    return std::nullopt;
+PromptParts PartsOf(const ChunkedRequest& own, const ChunkOptions& options) {
+  const v1::ChunkedRequest& request = own.message;
+  PromptParts parts = request.has_prompt() ? PartsOfPrompt(request.prompt(), "prompt", options)
+                                           : PartsOfFields(request);
+  if (HasList(own, v1::ChunkedRequest::kChunkGroupsFieldNumber)) {
+    parts.chunk_groups = std::span(request.chunk_groups().data(), SizeOf(request.chunk_groups()));
   }
-  return BadRequest("too_many_positions",
-                    "Too many positions: " + Exceeds(prompt + completion, limit) +
-                        " (system prompt " + std::to_string(tokens.prefix.size()) +
-                        ", with chunks and questions " + std::to_string(prompt) + ", completions " +
-                        std::to_string(completion) + ").",
-                    FieldPast(limit, sequence, request, tokens));
+  return parts;
 }
 
 void AddReads(proto::LabelList labels, const v1::ChunkedRequest& request, PackedSequence& sequence,
@@ -121,68 +109,15 @@ void AddReads(proto::LabelList labels, const v1::ChunkedRequest& request, Packed
   }
 }
 
-/// How the tokens of completions are chosen. The seed is empty if the request gives none and needs
-/// none.
-SamplingOptions SamplingOf(const ChunkedRequest& own) {
-  const v1::ChunkedRequest& request = own.message;
-  SamplingOptions sampling = {
-      .temperature = request.temperature(), .top_p = request.top_p(), .top_k = request.top_k()};
-  if (request.has_seed()) {
-    sampling.seed = request.seed();
-  } else if (request.max_new_tokens() > 0 && !sampling.is_greedy()) {
-    sampling.seed = own.default_seed ? *own.default_seed : DrawSeed();
+std::unique_ptr<EndpointResponse> FormChunkedDelta(std::size_t output, CompletionDelta delta) {
+  auto message = std::make_unique<v1::ChunkedDelta>();
+  message->set_question(static_cast<std::uint32_t>(output));
+  message->set_text(std::move(delta.text));
+  message->mutable_token_ids()->Assign(delta.token_ids.begin(), delta.token_ids.end());
+  if (delta.finish_reason) {
+    message->set_finish_reason(Name(*delta.finish_reason));
   }
-  return sampling;
-}
-
-/// The options are the same for every question, including the seed.
-CompletionOptions CompletionOptionsOf(const v1::ChunkedRequest& request,
-                                      const proto::ModelConfig& config,
-                                      const SamplingOptions& sampling) {
-  CompletionOptions options;
-  options.max_new_tokens = request.max_new_tokens();
-  options.sampling = sampling;
-  options.stop.assign(request.stop().begin(), request.stop().end());
-  options.stop_token_ids.assign(request.stop_token_ids().begin(), request.stop_token_ids().end());
-  if (!request.ignore_eos()) {
-    options.stop_token_ids.insert(options.stop_token_ids.end(), config.eos_token_ids.begin(),
-                                  config.eos_token_ids.end());
-  }
-  return options;
-}
-
-/// How many tokens before a completion affect how it is decoded, at most. Unfinished characters and
-/// rules about spaces reach back fewer.
-constexpr std::size_t kContextTokens = 16;
-
-/// The last tokens of each question, at most kContextTokens.
-std::vector<std::vector<TokenId>> QuestionContexts(const PackedSequence& sequence) {
-  std::vector<std::vector<TokenId>> contexts;
-  for (const SequenceEnd& question : EndsOf(sequence)) {
-    const auto length = static_cast<std::size_t>(sequence.segments[question.segment].length);
-    const auto end = sequence.tokens.begin() + question.row + 1;
-    contexts.emplace_back(end - static_cast<std::ptrdiff_t>(std::min(length, kContextTokens)), end);
-  }
-  return contexts;
-}
-
-void AddGenerators(const CompletionOptions& options, const RequestContext& context,
-                   const OnDelta& on_delta, PreparedRequest& prepared, ChunkedReadout& readout) {
-  if (prepared.generations.empty()) {
-    return;
-  }
-  std::vector<std::vector<TokenId>> contexts = QuestionContexts(prepared.sequences.front());
-  for (std::size_t i = 0; i < prepared.generations.size(); ++i) {
-    CompletionGenerator::OnDelta on_own_delta;
-    if (on_delta) {
-      on_own_delta = [on_delta, i](CompletionDelta delta) { on_delta(i, std::move(delta)); };
-    }
-    auto generator = std::make_shared<CompletionGenerator>(
-        context.tokenizer, context.config.vocab_size, std::move(contexts[i]), options,
-        std::move(on_own_delta));
-    readout.completions.push_back(generator);
-    prepared.generations[i].chooser = std::move(generator);
-  }
+  return std::make_unique<EndpointResponse>(std::move(message));
 }
 
 }  // namespace
@@ -196,11 +131,12 @@ Expected<PreparedRequest> PrepareChunked(ChunkedRequest own, const RequestContex
   if (!kind) {
     return Unexpected(kind.error());
   }
-  if (auto fault = ChunkedFieldFault(own, *kind, context)) {
+  const GenerationFields fields =
+      GenerationFieldsOf(request, request.max_new_tokens(), "max_new_tokens");
+  if (auto fault = ChunkedFieldFault(own, fields, *kind, context)) {
     return Unexpected(*std::move(fault));
   }
-  const Expected<ChunkPositionStrategy> strategy =
-      PositionStrategy(request, context.options.chunks);
+  const Expected<ChunkPositionStrategy> strategy = PositionStrategy(fields, context.options.chunks);
   if (!strategy) {
     return Unexpected(strategy.error());
   }
@@ -208,40 +144,46 @@ Expected<PreparedRequest> PrepareChunked(ChunkedRequest own, const RequestContex
   if (!label_ids) {
     return Unexpected(std::move(label_ids).error());
   }
-  Expected<ChunkedTokens> tokens = TokenizeChunked(own, *strategy, context);
+  if (own.IsEmptyList(v1::ChunkedRequest::kQuestionsFieldNumber)) {
+    return Unexpected(
+        BadRequest("empty_question", "questions must be a nonempty list.", "questions"));
+  }
+  PromptParts parts = PartsOf(own, context.options.chunks);
+  parts.strategy = *strategy;
+  parts.max_new_tokens = fields.max_new_tokens;
+  Expected<PromptTokens> tokens = TokenizePrompt(parts, context);
   if (!tokens) {
     return Unexpected(std::move(tokens).error());
   }
-
-  PackedSequence sequence =
-      PackChunks(tokens->prefix, tokens->groups, tokens->questions, *strategy);
-  if (auto fault =
-          PositionFault(sequence, *tokens, request, context.config.max_position_embeddings)) {
-    return Unexpected(*std::move(fault));
+  Expected<PromptSequence> prompt =
+      PackPrompt(parts, *tokens, /*completions=*/1, fields.max_field, context);
+  if (!prompt) {
+    return Unexpected(std::move(prompt).error());
   }
-  sequence.block_weighting = {static_cast<float>(request.chunk_temperature()),
-                              static_cast<float>(request.chunk_scale())};
+  prompt->sequence.block_weighting = WeightingOf(fields);
   auto readout = std::make_shared<ChunkedReadout>();
   readout->num_chunks = tokens->num_chunks();
-  readout->questions = tokens->names;
-  readout->prompt_tokens = sequence.rows();
+  readout->questions = parts.names;
+  readout->prompt_tokens = prompt->prompt_tokens;
   readout->row = ReadoutOf(own, *kind);
-  const SamplingOptions sampling = SamplingOf(own);
-  readout->seed = sampling.seed;
-  AddReads(*std::move(label_ids), request, sequence, *readout);
-  PreparedRequest prepared;
-  if (request.max_new_tokens() > 0) {
-    prepared.generations = AddCompletions(request.max_new_tokens(), sequence);
-  }
-  if (auto fault = CapacityFault(sequence, context.limits, prepared.generations)) {
-    fault->param =
-        request.has_prompt() || tokens->groups.empty() ? tokens->names.front() : "chunks";
+  AddReads(*std::move(label_ids), request, prompt->sequence, *readout);
+  if (auto fault = PromptCapacityFault(*prompt, parts, context)) {
     return Unexpected(*std::move(fault));
   }
-  prepared.sequences.push_back(std::move(sequence));
-  AddGenerators(CompletionOptionsOf(request, context.config, sampling), context, on_delta, prepared,
-                *readout);
+  // The options are the same for every question, including the seed.
+  const CompletionOptions options =
+      CompletionOptionsOf(fields, request.has_seed() ? std::optional(request.seed()) : std::nullopt,
+                          own.default_seed, context.config);
+  readout->seed = options.sampling.seed;
+  for (std::size_t i = 0; i < prompt->generations.size(); ++i) {
+    readout->completions.Add(prompt->sequence, options, parts.names[i], context, on_delta,
+                             prompt->generations[i]);
+  }
+  PreparedRequest prepared;
+  prepared.sequences.push_back(std::move(prompt->sequence));
+  prepared.generations = std::move(prompt->generations);
   prepared.readout = std::move(readout);
+  prepared.form_delta = FormChunkedDelta;
   return prepared;
 }
 

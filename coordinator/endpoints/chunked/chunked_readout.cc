@@ -1,6 +1,5 @@
 #include "coordinator/endpoints/chunked/chunked_readout.h"
 
-#include <cstdint>
 #include <utility>
 
 #include "coordinator/endpoints/row_messages.h"
@@ -30,20 +29,17 @@ std::optional<Error> AddScores(const ChunkedReadout& readout,
 }
 
 std::optional<Error> AddOutputs(const ChunkedReadout& readout, v1::ChunkedResponse& response) {
-  std::int64_t num_tokens = 0;
-  for (std::size_t i = 0; i < readout.completions.size(); ++i) {
-    const CompletionGenerator& completion = *readout.completions[i];
-    if (!completion.is_finite()) {
-      return NotFinite(readout.questions[i]);
-    }
-    const CompletionOutput& output = completion.output();
-    v1::ChunkedOutput& message = *response.add_outputs();
-    message.set_text(output.text);
-    message.mutable_token_ids()->Assign(output.token_ids.begin(), output.token_ids.end());
-    message.set_finish_reason(Name(output.finish_reason));
-    num_tokens += static_cast<std::int64_t>(output.token_ids.size());
+  const Expected<std::vector<const CompletionOutput*>> outputs = readout.completions.Outputs();
+  if (!outputs) {
+    return outputs.error();
   }
-  response.mutable_usage()->set_completion_tokens(num_tokens);
+  for (const CompletionOutput* output : *outputs) {
+    v1::ChunkedOutput& message = *response.add_outputs();
+    message.set_text(output->text);
+    message.mutable_token_ids()->Assign(output->token_ids.begin(), output->token_ids.end());
+    message.set_finish_reason(Name(output->finish_reason));
+  }
+  response.mutable_usage()->set_completion_tokens(readout.completions.num_tokens());
   return std::nullopt;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/generate/completion_generator.h"
+#include "coordinator/endpoints/prompt_completions.h"
 #include "coordinator/request/row_scores.h"
 #include "coordinator/request/values.h"
 #include "proto/base/count.h"
@@ -23,7 +23,7 @@ struct ChunkedReadout : Readout {
   std::size_t num_chunks = 0;
   bool reads_rows = false;  ///< Whether one row is read for each question, as `row` says.
   RowReadout row;
-  std::vector<std::shared_ptr<const CompletionGenerator>> completions;  ///< [questions], or empty.
+  PromptCompletions completions;      ///< [questions], or empty.
   std::optional<std::uint64_t> seed;  ///< Empty if the request gives none and nothing is sampled.
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override;

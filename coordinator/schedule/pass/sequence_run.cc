@@ -144,6 +144,18 @@ std::int32_t SequenceRun::FirstRowWithoutRoom(std::size_t index, const PassCost&
   return part.rows();
 }
 
+bool SequenceRun::HasRoomForRead(const SequencePart& part, const TokenChooser& chooser) const {
+  PassCost cost;
+  for (std::size_t i = part.reads.size(); i > 0 && part.reads[i - 1].row == part.rows() - 1; --i) {
+    cost += ReadOf(part, i - 1).cost;
+  }
+  if (cost.reads == 0) {
+    return true;
+  }
+  cost += {.reads = 1, .logit_bytes = proto::ReadBytes(chooser.Wanted(), 0, limits_)};
+  return FitsPass(cost, limits_);
+}
+
 void SequenceRun::PlaceReads() {
   for (std::size_t i = 0; i < completions_.size(); ++i) {
     Completion& completion = completions_[i];
@@ -153,6 +165,9 @@ void SequenceRun::PlaceReads() {
     const std::size_t segment = completion.generation.segment;
     // An empty suffix continues the prefix's last row.
     SequencePart& part = parts_[parts_[segment].rows() > 0 ? segment : PrefixParts(parts_) - 1];
+    if (!HasRoomForRead(part, *completion.generation.chooser)) {
+      continue;  // It waits for a later pass.
+    }
     part.reads.push_back({part.rows() - 1, static_cast<std::int32_t>(score_reads_.size() + i)});
     completion.is_read_placed = true;
   }

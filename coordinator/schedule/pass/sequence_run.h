@@ -130,6 +130,9 @@ class SequenceRun {
   /// Looks the sequence up if it is waiting, and places the next reads of completions.
   void Begin();
   void PlaceReads();
+  /// Whether an empty pass has room for what a completion wants of the part's last row, beside what
+  /// else is read of it. Several completions of a prompt read the same row.
+  bool HasRoomForRead(const SequencePart& part, const TokenChooser& chooser) const;
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.
   std::int64_t RowsTo(std::size_t part, std::int32_t end) const;

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "coordinator/endpoints/endpoint.h"
-#include "coordinator/generate/completion_generator.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -39,7 +38,7 @@ class CallFormat {
   virtual std::string_view id() const { return {}; }
 
   /// Called only if the request streams.
-  virtual std::string Delta(std::size_t output, const CompletionDelta& delta) = 0;
+  virtual std::string Delta(const EndpointResponse& delta) = 0;
   virtual std::string Response(const EndpointResponse& response) = 0;
   virtual std::string Error(const proto::Error& error) = 0;
 

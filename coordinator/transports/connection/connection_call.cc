@@ -90,8 +90,8 @@ void ConnectionCall::Step() {
   }
   if (!deltas.empty()) {
     std::string bytes;
-    for (const auto& [output, delta] : deltas) {
-      bytes += format_->Delta(output, delta);
+    for (auto& [output, delta] : deltas) {
+      bytes += format_->Delta(*FormDelta(output, std::move(delta)));
     }
     Reply reply = ToReply(std::move(bytes), replies());
     reply.is_last = false;

@@ -95,17 +95,14 @@ std::string HttpFormat::Event(const std::string& json) {
   return bytes + writer_.Part("data: " + json + "\n\n");
 }
 
-std::string HttpFormat::LastEvent(const std::string& json) {
-  return Event(json) + Event("[DONE]") + writer_.End();
-}
+std::string HttpFormat::Done() { return Event("[DONE]") + writer_.End(); }
 
-std::string HttpFormat::Delta(std::size_t output, const CompletionDelta& delta) {
-  return Event(JsonOf(*endpoint_.Delta(output, delta)));
-}
+std::string HttpFormat::Delta(const EndpointResponse& delta) { return Event(JsonOf(delta)); }
 
 std::string HttpFormat::Response(const EndpointResponse& response) {
   if (streams_) {
-    return LastEvent(JsonOf(response));
+    const std::string event = response.is_event() ? Event(JsonOf(response)) : std::string();
+    return event + Done();
   }
   return writer_.Whole(200, "application/json", [&](std::string& body) {
     JsonWriter writer(body);
@@ -114,7 +111,11 @@ std::string HttpFormat::Response(const EndpointResponse& response) {
 }
 
 std::string HttpFormat::Error(const proto::Error& error) {
-  return has_begun_ ? LastEvent(writer_.ErrorText(error)) : writer_.Error(error);
+  if (!has_begun_) {
+    return writer_.Error(error);
+  }
+  const std::string event = Event(writer_.ErrorText(error));
+  return event + Done();
 }
 
 }  // namespace scorecast::coordinator

@@ -25,8 +25,8 @@ struct HttpBody {
 };
 
 /// Requests and replies as JSON. If the request streams, replies are server-sent events: one for
-/// each delta, then one for the response or the error, and then "[DONE]". An error before the first
-/// delta is an ordinary reply.
+/// each delta, then one for the response, unless it is none, or the error, and then "[DONE]". An
+/// error before the first delta is an ordinary reply.
 class HttpFormat : public CallFormat {
  public:
   /// `endpoint` outlives the format. The bytes of a body that is decompressed count for `address`.
@@ -39,7 +39,7 @@ class HttpFormat : public CallFormat {
   void Skip() override { body_ = {}; }
   std::string_view id() const override { return writer_.request_id(); }
 
-  std::string Delta(std::size_t output, const CompletionDelta& delta) override;
+  std::string Delta(const EndpointResponse& delta) override;
   std::string Response(const EndpointResponse& response) override;
   std::string Error(const proto::Error& error) override;
 
@@ -53,7 +53,8 @@ class HttpFormat : public CallFormat {
 
   /// The bytes of an event, after those of the header if it is the first.
   std::string Event(const std::string& json);
-  std::string LastEvent(const std::string& json);
+  /// The event that ends a stream, and the end of the reply.
+  std::string Done();
 
   ParsedRequest ParseBody(const RequestService& service, Call& call, HttpBody body);
 

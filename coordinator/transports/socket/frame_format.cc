@@ -91,7 +91,6 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
           : endpoint->FromMessage(std::move(request));
   // Last, because nothing is known of a request whose parsing throws.
   request_id_ = request_id;
-  endpoint_ = endpoint;
   if (endpoint != nullptr) {
     call.SetEndpoint(*endpoint);
   }
@@ -104,8 +103,8 @@ void FrameFormat::Skip() {
   held_.clear();
 }
 
-std::string FrameFormat::Delta(std::size_t output, const CompletionDelta& delta) {
-  return FrameOf(request_id_, endpoint_->Delta(output, delta)->message());
+std::string FrameFormat::Delta(const EndpointResponse& delta) {
+  return FrameOf(request_id_, delta.message());
 }
 
 std::string FrameFormat::Response(const EndpointResponse& response) {

@@ -17,15 +17,14 @@ class FrameFormat : public CallFormat {
   /// `message` is the content of the request's frame, and `held` are its bytes.
   FrameFormat(std::string message, std::vector<Held> held)
       : message_(std::move(message)), held_(std::move(held)), request_bytes_(message_.size()) {}
-  /// Only for replies. `endpoint` may be null if the only reply is an error.
-  FrameFormat(std::uint64_t request_id, const Endpoint* endpoint)
-      : request_id_(request_id), endpoint_(endpoint) {}
+  /// Only for replies.
+  explicit FrameFormat(std::uint64_t request_id) : request_id_(request_id) {}
 
   std::size_t request_bytes() const override { return request_bytes_; }
   ParsedRequest Parse(const RequestService& service, Call& call) override;
   void Skip() override;
 
-  std::string Delta(std::size_t output, const CompletionDelta& delta) override;
+  std::string Delta(const EndpointResponse& delta) override;
   std::string Response(const EndpointResponse& response) override;
   std::string Error(const proto::Error& error) override;
 
@@ -36,7 +35,6 @@ class FrameFormat : public CallFormat {
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
   std::uint64_t request_id_ = 0;
-  const Endpoint* endpoint_ = nullptr;
 };
 
 }  // namespace scorecast::coordinator

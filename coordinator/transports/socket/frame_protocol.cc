@@ -27,7 +27,7 @@ proto::Error Overloaded() {
 }  // namespace
 
 Reply FrameProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) const {
-  return ToReply(FrameFormat(/*request_id=*/0, /*endpoint=*/nullptr).Error(error), replies);
+  return ToReply(FrameFormat(/*request_id=*/0).Error(error), replies);
 }
 
 bool FrameProtocol::MayGoOn(Connection& connection, const boost::system::error_code& error) {

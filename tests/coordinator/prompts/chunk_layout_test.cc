@@ -6,8 +6,8 @@
 
 // Chunks and questions, and where these end.
 
-#include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/prompts/sequence_ends.h"
+#include "coordinator/prompts/sequence_layout.h"
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
@@ -106,7 +106,7 @@ TEST(AddCompletions, ExtendTheQuestions) {
   PackedSequence sequence =
       PackChunks(Tokens(2, 0), {{Tokens(3, 0)}}, {Tokens(4, 0), Tokens(1, 0)}, kShared);
   const std::vector<Segment> segments = sequence.segments;
-  const std::vector<Generation> completions = AddCompletions(7, sequence);
+  const std::vector<Generation> completions = AddCompletions(7, 1, sequence);
   EXPECT_EQ(sequence.segments, segments);
   ASSERT_EQ(completions.size(), 2U);
   EXPECT_EQ(completions[0].segment, 2U);
@@ -116,7 +116,7 @@ TEST(AddCompletions, ExtendTheQuestions) {
 
 TEST(AddCompletions, APlainPromptGetsAnEmptySuffix) {
   PackedSequence sequence = PackChunks(Tokens(6, 0), {}, {}, kShared);
-  const std::vector<Generation> completions = AddCompletions(7, sequence);
+  const std::vector<Generation> completions = AddCompletions(7, 1, sequence);
   EXPECT_THAT(sequence.segments, ElementsAre(Prefix(6), Suffix(0, 6)));
   ASSERT_EQ(completions.size(), 1U);
   EXPECT_EQ(completions[0].segment, 1U);

@@ -124,7 +124,7 @@ TEST(RequestEnd, ACallThatEndsWithAnErrorKeepsNothingForItsResponse) {
   const auto call = MakeCall();
   auto readout = std::make_shared<NoReadout>();
   const std::weak_ptr<Readout> kept = readout;
-  EXPECT_TRUE(call->Prepared(std::move(readout), "model"));
+  EXPECT_TRUE(call->Prepared(std::move(readout), FormDelta(), "model"));
   EXPECT_FALSE(kept.expired());
   EXPECT_TRUE(call->End(ClientLeft()));
   EXPECT_TRUE(kept.expired());

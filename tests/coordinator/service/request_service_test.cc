@@ -21,6 +21,7 @@
 namespace scorecast::coordinator {
 namespace request_service_test {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr const char* kPrompt = R"({"prompt":"p","max_new_tokens":3)";
@@ -78,13 +79,15 @@ TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {
 TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
   // One of these has the required fields of an endpoint, which ignores those of the others, but not
   // `stream`.
-  constexpr std::array<std::string_view, 4> kBodies = {
+  constexpr std::array<std::string_view, 5> kBodies = {
       R"({"query":"q","items":["i"],"documents":["d"],"prompt":"p","tokens":[1],"max_new_tokens":1,)"
       R"("input":"t","inputs":"t","texts":["t"],"input_type":"clustering","stream":true})",
       R"({"ids":[1],"inputs":["t"],"stream":true})",
       R"({"inputs":{"source_sentence":"t","sentences":["t"]},"stream":true})",
       R"({"inputs":[{"content":[{"type":"text","text":"t"}]}],"input_type":"clustering",)"
-      R"("stream":true})"};
+      R"("stream":true})",
+      R"({"prompt":"p","stream":true})"};
+  FakeServer server;
   int streaming = 0;
   for (const Endpoint* endpoint : Endpoints()) {
     ParsedRequest parsed = endpoint->FromJson(ParseJson(kBodies[0], 1000).value());
@@ -99,7 +102,10 @@ TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
     }
     if ((*parsed)->streams()) {
       ++streaming;
-      const auto delta = endpoint->Delta(1, {"text", {7}, FinishReason::kStop});
+      const auto prepared = std::move(**parsed).Prepare(
+          {server.config, &server.tokenizer, server.options, server.scheduler.limits()}, {});
+      ASSERT_TRUE(prepared) << endpoint->name() << ": " << prepared.error().message;
+      const auto delta = prepared->form_delta(1, {"text", {7}, FinishReason::kStop});
       const google::protobuf::Descriptor& replies = *v1::Response::descriptor();
       bool has_message = false;
       for (int i = 0; i < replies.field_count(); ++i) {
@@ -107,10 +113,10 @@ TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
             has_message || replies.field(i)->message_type() == delta->message().GetDescriptor();
       }
       EXPECT_TRUE(has_message) << endpoint->name();
-      EXPECT_EQ(JsonOf(*delta)["text"], "text");
+      EXPECT_THAT(JsonOf(*delta).dump(), HasSubstr(R"("text":"text")"));
     }
   }
-  EXPECT_EQ(streaming, 1) << "chunked";
+  EXPECT_EQ(streaming, 2) << "chunked and completions";
 }
 
 TEST(RequestService, SetsTheModelAndThePromptTokensOfEveryResponse) {

@@ -14,6 +14,7 @@
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/response_values.h"
+#include "tests/coordinator/endpoints/validation.h"
 
 namespace scorecast::coordinator {
 namespace chunked_messages_test {
@@ -138,7 +139,10 @@ TEST(ChunkedRequestFromJson, KnowsEmptyListsFromAbsentOnes) {
 }
 
 v1::ChunkedDelta Delta(std::size_t question, const CompletionDelta& delta) {
-  return static_cast<const v1::ChunkedDelta&>(ChunkedEndpoint().Delta(question, delta)->message());
+  const CheckingServer server;
+  const PreparedRequest prepared = ValueOrFail(
+      PrepareBody(ChunkedEndpoint(), R"({"prompt":"p","max_new_tokens":1})", server.context()));
+  return static_cast<const v1::ChunkedDelta&>(prepared.form_delta(question, delta)->message());
 }
 
 TEST(ChunkedDelta, NamesItsQuestionAndSaysWhetherItIsTheLast) {

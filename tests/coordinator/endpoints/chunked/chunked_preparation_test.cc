@@ -119,7 +119,8 @@ class ChunkedPreparation : public ::testing::Test {
       proto::RowLogits row;
       row.top = {{id, 0.0F}};
       if (chooser.Take(row).kind == TokenChooser::Choice::Kind::kEnd) {
-        const CompletionOutput& output = prepared.readout.completions.front()->output();
+        const CompletionOutput& output =
+            *ValueOrFail(prepared.readout.completions.Outputs()).front();
         EXPECT_EQ(output.token_ids, ids) << "it ended too early";
         return output.finish_reason;
       }

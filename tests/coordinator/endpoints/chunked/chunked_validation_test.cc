@@ -294,7 +294,8 @@ TEST_F(ChunkedValidation, Sampling) {
     ExpectRefused({}, Generated(R"("top_p":)" + std::string(value)), "top_p_out_of_range", "top_p");
   }
   ExpectAccepted({}, Generated(R"("top_p":1e-9)"));
-  ExpectRefused({}, Generated(R"("top_k":-1)"), "top_k_out_of_range", "top_k");
+  ExpectRefused({}, Generated(R"("top_k":-2)"), "top_k_out_of_range", "top_k");
+  ExpectAccepted({}, Generated(R"("top_k":-1)"));
   ExpectAccepted({}, Generated(R"("top_k":100000)"));
   ExpectAccepted({}, Generated(R"("seed":18446744073709551615)"));
 }

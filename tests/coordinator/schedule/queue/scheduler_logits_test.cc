@@ -27,6 +27,9 @@ using ::testing::SizeIs;
 /// Each read of an ItemsRequest has three labels, a normalizer and two best tokens.
 constexpr std::int64_t kItemBytes = 3 * 4 + 12 + 2 * 8;
 
+/// Each read of a completion has a normalizer and the best token.
+constexpr std::int64_t kCompletionBytes = 12 + 8;
+
 PlanLimits LimitsOf(std::int64_t max_logit_bytes) {
   return {.max_rows = 600,
           .max_reads = 64,
@@ -64,6 +67,14 @@ TEST(SchedulerLogits, ARequestIsPartedByTheBytesOfItsLogits) {
   EXPECT_EQ(passes_with(11 * kItemBytes - 1), 2U);
   EXPECT_EQ(passes_with(3 * kItemBytes), 4U);
   EXPECT_EQ(passes_with(kItemBytes), 11U);
+}
+
+TEST(SchedulerLogits, CompletionsOfOnePromptNeedNotBeginTogether) {
+  for (const std::int64_t reads : {1, 2, 5}) {
+    SchedulerBench bench(LimitsOf(reads * kCompletionBytes));
+    Pending(bench.scheduler, PlainRequest(Text(1, 70), {3, 9, 1, 5, 3})).ExpectComputed();
+    EXPECT_THAT(LogitBytesOfPasses(bench), Each(Le(reads * kCompletionBytes)));
+  }
 }
 
 TEST(SchedulerLogits, RequestsThatFitAloneArePartedFromEachOther) {
@@ -109,8 +120,8 @@ TEST(SchedulerLogits, SequencesThatShareTheirLabelsPutThemIntoAPlanOnce) {
 
 /// FakeCluster aborts on a plan that breaks a limit.
 TEST(SchedulerLogits, RandomRequestsAreComputedAsIfAlone) {
-  // Three scores and three completions may be read at one row.
-  constexpr std::int64_t kOneRow = 3 * (kItemBytes + 8) + 3 * (12 + 8);
+  // Three scores may be read at one row, and completions one at a time.
+  constexpr std::int64_t kOneRow = 3 * (kItemBytes + 8) + kCompletionBytes;
   std::mt19937_64 seeds(20261123);
   for (int round = 0; round < Rounds(30); ++round) {
     const auto pick = [&](int low, int high) {

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/endpoints/chunked/chunked_endpoint.h"
-#include "coordinator/endpoints/score/score_endpoint.h"
+#include "coordinator/endpoints/endpoint_response.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -22,14 +21,13 @@ TEST(FrameFormat, AResponseIsAFrameOfTheWholeMessage) {
     v1::Response whole;
     whole.set_request_id(request_id);
     *whole.mutable_score() = score;
-    EXPECT_EQ(FrameFormat(request_id, &ScoreEndpoint())
+    EXPECT_EQ(FrameFormat(request_id)
                   .Response(EndpointResponse(std::make_unique<v1::ScoreResponse>(score))),
               proto::ToFrame(whole));
   }
   v1::Response empty;
   empty.mutable_rerank();
-  EXPECT_EQ(FrameFormat(0, &ScoreEndpoint())
-                .Response(EndpointResponse(std::make_unique<v1::RerankResponse>())),
+  EXPECT_EQ(FrameFormat(0).Response(EndpointResponse(std::make_unique<v1::RerankResponse>())),
             proto::ToFrame(empty));
 }
 
@@ -40,8 +38,10 @@ TEST(FrameFormat, ADeltaAndAnErrorToo) {
   delta.mutable_chunked_delta()->set_text("a");
   delta.mutable_chunked_delta()->add_token_ids(5);
   delta.mutable_chunked_delta()->set_finish_reason("stop");
-  FrameFormat format(7, &ChunkedEndpoint());
-  EXPECT_EQ(format.Delta(2, {"a", {5}, FinishReason::kStop}), proto::ToFrame(delta));
+  FrameFormat format(7);
+  EXPECT_EQ(
+      format.Delta(EndpointResponse(std::make_unique<v1::ChunkedDelta>(delta.chunked_delta()))),
+      proto::ToFrame(delta));
   v1::Response error;
   error.set_request_id(7);
   error.mutable_error()->set_code(429);

@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/chunked/token_sum.h"
+#include "coordinator/endpoints/token_sum.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/chunked/chunk_separator.h"
+#include "coordinator/endpoints/chunk_separator.h"
 
 #include <cstddef>
 

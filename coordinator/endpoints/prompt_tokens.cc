@@ -1,4 +1,4 @@
-#include "coordinator/endpoints/chunked/chunked_tokens.h"
+#include "coordinator/endpoints/prompt_tokens.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,9 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/endpoints/chunked/chunk_separator.h"
-#include "coordinator/endpoints/chunked/token_sum.h"
-#include "coordinator/endpoints/text_or_ids.h"
+#include "coordinator/endpoints/chunk_separator.h"
+#include "coordinator/endpoints/token_sum.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/continued_text.h"
@@ -24,67 +23,17 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-/// The parts of a request before they are tokenized.
-struct Parts {
-  TextOrIds system_prompt;
-  std::vector<TextOrIds> chunks;
-  std::vector<TextOrIds> questions;  ///< Empty for an ordinary prompt.
-  std::vector<std::string> names;
-};
-
-std::span<const std::int64_t> GroupsOf(const v1::ChunkedRequest& request) {
-  return {request.chunk_groups().data(), SizeOf(request.chunk_groups())};
-}
-
-Parts FromPrompt(std::string_view prompt, const ChunkOptions& options) {
-  const auto split =
-      options.enable_chunk_aware ? SplitAtSeparators(prompt, options.separator) : std::nullopt;
-  if (!split) {
-    return {prompt, {}, {}, {"prompt"}};
+std::optional<Error> CountFault(const PromptParts& parts, std::int64_t max_items) {
+  const auto num_chunks = static_cast<std::int64_t>(parts.chunks.size());
+  const auto num_questions = static_cast<std::int64_t>(parts.questions.size());
+  if (num_chunks > max_items) {
+    return BadRequest("too_many_chunks", "Too many chunks: " + Exceeds(num_chunks, max_items) + ".",
+                      parts.is_one_field ? parts.names.front() : "chunks");
   }
-  return {split->system_prompt,
-          {split->chunks.begin(), split->chunks.end()},
-          {split->question},
-          {"prompt"}};
-}
-
-Parts FromFields(const v1::ChunkedRequest& request) {
-  Parts parts;
-  parts.chunks = ViewsOf(request.chunks());
-  if (request.has_question()) {
-    parts.questions = {ViewOf(request.question())};
-    parts.names = {"question"};
-  } else {
-    parts.questions = ViewsOf(request.questions());
-    for (std::size_t i = 0; i < parts.questions.size(); ++i) {
-      parts.names.push_back(At("questions", i));
-    }
-  }
-  if (request.has_system_prompt()) {
-    parts.system_prompt = ViewOf(request.system_prompt());
-  } else if (parts.questions.empty() || !IsText(parts.questions.front())) {
-    parts.system_prompt = std::span<const TokenId>();
-  }
-  return parts;
-}
-
-std::optional<Error> CountFault(std::size_t num_chunks, std::size_t num_questions,
-                                const ChunkedRequest& request, std::int64_t max_items) {
-  const auto most = static_cast<std::size_t>(max_items);
-  if (request.IsEmptyList(v1::ChunkedRequest::kQuestionsFieldNumber)) {
-    return BadRequest("empty_question", "questions must be a nonempty list.", "questions");
-  }
-  if (num_chunks > most) {
-    return BadRequest(
-        "too_many_chunks",
-        "Too many chunks: " + Exceeds(static_cast<std::int64_t>(num_chunks), max_items) + ".",
-        request.message.has_prompt() ? "prompt" : "chunks");
-  }
-  if (num_questions > most) {
-    return BadRequest(
-        "too_many_questions",
-        "Too many questions: " + Exceeds(static_cast<std::int64_t>(num_questions), max_items) + ".",
-        "questions");
+  if (num_questions > max_items) {
+    return BadRequest("too_many_questions",
+                      "Too many questions: " + Exceeds(num_questions, max_items) + ".",
+                      "questions");
   }
   return std::nullopt;
 }
@@ -118,15 +67,16 @@ std::optional<Error> GroupsFault(std::span<const std::int64_t> groups, std::size
 
 class PartsTokenizer {
  public:
-  PartsTokenizer(const Parts& parts, const v1::ChunkedRequest& request,
-                 ChunkPositionStrategy strategy, const RequestContext& context)
-      : parts_(parts), request_(request), strategy_(strategy), context_(context) {}
+  PartsTokenizer(const PromptParts& parts, const RequestContext& context)
+      : parts_(parts),
+        groups_(parts.chunk_groups.value_or(std::span<const std::int64_t>())),
+        context_(context) {}
 
-  Expected<ChunkedTokens> Tokenize() {
+  Expected<PromptTokens> Tokenize() {
     if (auto fault = TypeFault()) {
       return Unexpected(*std::move(fault));
     }
-    ChunkedTokens tokens;
+    PromptTokens tokens;
     const std::int64_t positions = context_.config.max_position_embeddings;
     Expected<std::vector<TokenId>, EncodeFault> prefix = EncodePrefix(positions);
     if (!prefix) {
@@ -134,11 +84,10 @@ class PartsTokenizer {
           EncodeError(prefix.error(), TooManyPositions(SystemField()), SystemField()));
     }
     tokens.prefix = *std::move(prefix);
-    tokens.names = parts_.names;
     if (auto fault = PrefixFault(tokens.prefix)) {
       return Unexpected(*std::move(fault));
     }
-    TokenSum sum(strategy_, GroupsOf(request_), context_);
+    TokenSum sum(parts_.strategy, groups_, context_);
     sum.AddPrefix(tokens.prefix.size());
     std::vector<std::vector<TokenId>> chunks;
     for (std::size_t i = 0; i < parts_.chunks.size(); ++i) {
@@ -174,7 +123,11 @@ class PartsTokenizer {
   }
 
  private:
-  std::string SystemField() const { return request_.has_prompt() ? "prompt" : "system_prompt"; }
+  std::string SystemField() const { return OneFieldOr("system_prompt"); }
+  /// The field of all parts, or `other` if each part has its own.
+  std::string OneFieldOr(const std::string& other) const {
+    return parts_.is_one_field ? parts_.names.front() : other;
+  }
   std::string ChunkField(std::size_t chunk) const { return At("chunks", chunk); }
 
   /// The fault of parts that mix text and ids, or whose text cannot be tokenized.
@@ -231,21 +184,20 @@ class PartsTokenizer {
     if (chunk) {
       return *std::move(chunk);
     }
-    const std::string field = request_.has_prompt() ? "prompt" : ChunkField(index);
+    const std::string field = OneFieldOr(ChunkField(index));
     if (most <= sum.positions_left_of_chunk() && most <= sum.capacity_left()) {
       return Unexpected(EncodeError(
           chunk.error(), ChunkTooLong("more than " + proto::Count(limit, "token"), index), field));
     }
-    return Unexpected(
-        EncodeError(chunk.error(),
-                    sum.positions_left_of_chunk() <= sum.capacity_left()
-                        ? TooManyPositions(request_.has_prompt() ? "prompt" : "chunks")
-                        : TooManyForCapacity(),
-                    field));
+    return Unexpected(EncodeError(chunk.error(),
+                                  sum.positions_left_of_chunk() <= sum.capacity_left()
+                                      ? TooManyPositions(OneFieldOr("chunks"))
+                                      : TooManyForCapacity(),
+                                  field));
   }
 
   Expected<std::vector<TokenId>> EncodeQuestion(std::size_t index, const TokenSum& sum) const {
-    const bool counts = request_.max_new_tokens() > 0;  // Its K/V is kept, too.
+    const bool counts = parts_.max_new_tokens > 0;  // Its K/V is kept, too.
     const std::int64_t most = sum.positions_left_of_question();
     const bool fills = counts && sum.capacity_left() < most;
     Expected<std::vector<TokenId>, EncodeFault> question =
@@ -280,7 +232,7 @@ class PartsTokenizer {
         "Too long for the memory of this server: more than " +
             proto::Count(TokenSum::Capacity(context_.limits), "token") +
             " of system prompt, chunks and questions.",
-        request_.has_prompt() || parts_.chunks.empty() ? parts_.names.front() : "chunks");
+        parts_.is_one_field || parts_.chunks.empty() ? parts_.names.front() : "chunks");
   }
 
   /// The error of a part with which there are too many tokens.
@@ -297,7 +249,7 @@ class PartsTokenizer {
 
   std::optional<Error> PrefixFault(const std::vector<TokenId>& prefix) const {
     if (prefix.empty() && parts_.questions.empty()) {
-      return BadRequest("empty_prompt", "The prompt has no token.", "prompt");
+      return BadRequest("empty_prompt", "The prompt has no token.", SystemField());
     }
     return VocabularyFault(prefix, SystemField(), context_.config.vocab_size);
   }
@@ -315,7 +267,7 @@ class PartsTokenizer {
                                      const std::string& field) const {
     if (question.empty()) {
       return BadRequest("empty_question",
-                        request_.has_prompt()
+                        parts_.is_one_field
                             ? "The question, after the prompt's last separator, has no "
                               "token."
                             : field + " has no token.",
@@ -328,23 +280,37 @@ class PartsTokenizer {
     const std::vector<std::int64_t> alone(chunks.size(), 1);
     std::vector<ChunkGroup> groups;
     auto next = std::make_move_iterator(chunks.begin());
-    for (const std::int64_t size :
-         request_.chunk_groups_size() > 0 ? GroupsOf(request_) : std::span(alone)) {
+    for (const std::int64_t size : groups_.empty() ? std::span(alone) : groups_) {
       groups.emplace_back(next, next + size);
       next += size;
     }
     return groups;
   }
 
-  const Parts& parts_;
-  const v1::ChunkedRequest& request_;
-  const ChunkPositionStrategy strategy_;
+  const PromptParts& parts_;
+  const std::span<const std::int64_t> groups_;
   const RequestContext& context_;
 };
 
 }  // namespace
 
-std::size_t ChunkedTokens::num_chunks() const {
+PromptParts PartsOfPrompt(TextOrIds prompt, std::string name, const ChunkOptions& options) {
+  PromptParts parts;
+  parts.system_prompt = prompt;
+  parts.names = {std::move(name)};
+  parts.is_one_field = true;
+  if (!options.enable_chunk_aware || !IsText(prompt)) {
+    return parts;
+  }
+  if (const auto split = SplitAtSeparators(Text(prompt), options.separator)) {
+    parts.system_prompt = split->system_prompt;
+    parts.chunks = {split->chunks.begin(), split->chunks.end()};
+    parts.questions = {split->question};
+  }
+  return parts;
+}
+
+std::size_t PromptTokens::num_chunks() const {
   std::size_t count = 0;
   for (const ChunkGroup& group : groups) {
     count += group.size();
@@ -352,27 +318,16 @@ std::size_t ChunkedTokens::num_chunks() const {
   return count;
 }
 
-Expected<ChunkedTokens> TokenizeChunked(const ChunkedRequest& request,
-                                        ChunkPositionStrategy strategy,
-                                        const RequestContext& context) {
-  const v1::ChunkedRequest& message = request.message;
-  const std::int64_t max_items = context.options.max_items;
-  // Checked before the prompt is split.
-  if (auto fault =
-          CountFault(SizeOf(message.chunks()), SizeOf(message.questions()), request, max_items)) {
+Expected<PromptTokens> TokenizePrompt(const PromptParts& parts, const RequestContext& context) {
+  if (auto fault = CountFault(parts, context.options.max_items)) {
     return Unexpected(*std::move(fault));
   }
-  const Parts parts = message.has_prompt() ? FromPrompt(message.prompt(), context.options.chunks)
-                                           : FromFields(message);
-  if (auto fault = CountFault(parts.chunks.size(), parts.questions.size(), request, max_items)) {
-    return Unexpected(*std::move(fault));
-  }
-  if (HasList(request, v1::ChunkedRequest::kChunkGroupsFieldNumber)) {
-    if (auto fault = GroupsFault(GroupsOf(message), parts.chunks.size())) {
+  if (parts.chunk_groups) {
+    if (auto fault = GroupsFault(*parts.chunk_groups, parts.chunks.size())) {
       return Unexpected(*std::move(fault));
     }
   }
-  return PartsTokenizer(parts, message, strategy, context).Tokenize();
+  return PartsTokenizer(parts, context).Tokenize();
 }
 
 }  // namespace scorecast::coordinator

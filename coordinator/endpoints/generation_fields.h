@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/endpoints/text_or_ids.h"
+#include "coordinator/generate/completion_options.h"
+#include "coordinator/prompts/sequence_layout.h"
+#include "coordinator/request/chunk_options.h"
+#include "coordinator/request/request_context.h"
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+#include "proto/plan/packed_sequence.h"
+
+namespace scorecast::coordinator {
+
+/// Views of the fields that say how prompts are completed: see v1::GenerationOptions.
+struct GenerationFields {
+  std::int64_t max_new_tokens = 0;
+  std::string max_field;  ///< Name of the field that has `max_new_tokens`.
+  double temperature = 0;
+  double top_p = 1;
+  std::int64_t top_k = 0;
+  std::vector<std::string_view> stop;
+  std::span<const TokenId> stop_token_ids;
+  bool ignore_eos = false;
+  double chunk_temperature = 1;
+  double chunk_scale = 1;
+  std::optional<std::string_view> chunk_position_strategy;
+
+  bool generates() const { return max_new_tokens > 0; }
+};
+
+/// Those of a message that has them, apart from `max_new_tokens` and the name of its field.
+template <typename Message>
+GenerationFields GenerationFieldsOf(const Message& message, std::int64_t max_new_tokens,
+                                    std::string max_field) {
+  GenerationFields fields{.max_new_tokens = max_new_tokens,
+                          .max_field = std::move(max_field),
+                          .temperature = message.temperature(),
+                          .top_p = message.top_p(),
+                          .top_k = message.top_k(),
+                          .stop = ViewsOf(message.stop()),
+                          .stop_token_ids = ViewOf(message.stop_token_ids()),
+                          .ignore_eos = message.ignore_eos(),
+                          .chunk_temperature = message.chunk_temperature(),
+                          .chunk_scale = message.chunk_scale()};
+  if (message.has_chunk_position_strategy()) {
+    fields.chunk_position_strategy = message.chunk_position_strategy();
+  }
+  return fields;
+}
+
+/// The 400 of a chunk_temperature or a chunk_scale out of range.
+std::optional<proto::Error> WeightingFault(const GenerationFields& fields);
+
+/// The 400 of another field out of range, or of stops that cannot be found. `least_tokens` is the
+/// least value of `max_new_tokens`.
+std::optional<proto::Error> GenerationFault(const GenerationFields& fields,
+                                            std::int64_t least_tokens,
+                                            const RequestContext& context);
+
+proto::BlockWeighting WeightingOf(const GenerationFields& fields);
+
+/// The strategy that the request names, or the server's if it names none. A 400 for an unknown
+/// name.
+proto::Expected<ChunkPositionStrategy> PositionStrategy(const GenerationFields& fields,
+                                                        const ChunkOptions& options);
+
+/// The options of a completion. The seed of `sampling` is `given` or, if that is absent and tokens
+/// are drawn, `fallback` or a random one. It stays empty if it is not given and not needed.
+CompletionOptions CompletionOptionsOf(const GenerationFields& fields,
+                                      std::optional<std::uint64_t> given,
+                                      std::optional<std::uint64_t> fallback,
+                                      const proto::ModelConfig& config);
+
+}  // namespace scorecast::coordinator

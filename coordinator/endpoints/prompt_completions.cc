@@ -1,0 +1,66 @@
+#include "coordinator/endpoints/prompt_completions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "coordinator/request/row_scores.h"
+#include "coordinator/schedule/pages/kept_segments.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Expected;
+using proto::PackedSequence;
+using proto::Unexpected;
+
+/// How many tokens before a completion affect how it is decoded, at most. Unfinished characters and
+/// rules about spaces reach back fewer.
+constexpr std::int32_t kContextTokens = 16;
+
+/// The last tokens before a completion, of the question or the ordinary prompt that it continues.
+std::vector<TokenId> ContextOf(const PackedSequence& sequence, const Generation& generation) {
+  const std::int32_t question = sequence.segments[generation.segment].length;
+  const std::int32_t length = question > 0 ? question : sequence.segments.front().length;
+  const auto end = sequence.tokens.begin() + FirstReadRow(sequence, generation) + 1;
+  return {end - std::min(length, kContextTokens), end};
+}
+
+}  // namespace
+
+void PromptCompletions::Add(const PackedSequence& sequence, CompletionOptions options,
+                            std::string field, const RequestContext& context,
+                            const OnDelta& on_delta, Generation& generation) {
+  CompletionGenerator::OnDelta on_own_delta;
+  if (on_delta) {
+    on_own_delta = [on_delta, i = generators_.size()](CompletionDelta delta) {
+      on_delta(i, std::move(delta));
+    };
+  }
+  auto generator = std::make_shared<CompletionGenerator>(
+      context.tokenizer, context.config.vocab_size, ContextOf(sequence, generation),
+      std::move(options), std::move(on_own_delta));
+  generators_.push_back(generator);
+  fields_.push_back(std::move(field));
+  generation.chooser = std::move(generator);
+}
+
+Expected<std::vector<const CompletionOutput*>> PromptCompletions::Outputs() const {
+  std::vector<const CompletionOutput*> outputs;
+  for (std::size_t i = 0; i < generators_.size(); ++i) {
+    if (!generators_[i]->is_finite()) {
+      return Unexpected(NotFinite(fields_[i]));
+    }
+    outputs.push_back(&generators_[i]->output());
+  }
+  return outputs;
+}
+
+std::int64_t PromptCompletions::num_tokens() const {
+  std::int64_t tokens = 0;
+  for (const auto& generator : generators_) {
+    tokens += static_cast<std::int64_t>(generator->output().token_ids.size());
+  }
+  return tokens;
+}
+
+}  // namespace scorecast::coordinator

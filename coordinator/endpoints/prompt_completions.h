@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/generate/completion_generator.h"
+#include "coordinator/generate/completion_options.h"
+#include "coordinator/request/request_context.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// The completions of a request, in the order of its response.
+class PromptCompletions {
+ public:
+  /// Gives `generation` a chooser, which makes the next completion. `sequence` is that of the
+  /// generation. `on_delta` may be empty. `field` names the prompt in errors.
+  void Add(const proto::PackedSequence& sequence, CompletionOptions options, std::string field,
+           const RequestContext& context, const OnDelta& on_delta, Generation& generation);
+
+  /// Complete when the job is done. A 500 if a row of one was not finite.
+  proto::Expected<std::vector<const CompletionOutput*>> Outputs() const;
+  /// The tokens that were generated.
+  std::int64_t num_tokens() const;
+
+ private:
+  std::vector<std::shared_ptr<const CompletionGenerator>> generators_;
+  std::vector<std::string> fields_;  ///< [generators_]
+};
+
+}  // namespace scorecast::coordinator
