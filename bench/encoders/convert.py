@@ -29,8 +29,12 @@ def _export(directory: Path, output: Path) -> None:
 
 def _quantize(plain: Path, output: Path, shape: Shape, embeds: bool) -> None:
     if output.suffix == ".onnx":
+        import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
-        quantize_dynamic(plain, output, weight_type=QuantType.QInt8, use_external_data_format=shape.parameters_of_products > 2**28)
+        model = onnx.load(plain)
+        # PyTorch's exporter leaves shapes that contradict those that the quantization infers, which then fails.
+        del model.graph.value_info[:]
+        quantize_dynamic(model, output, weight_type=QuantType.QInt8, use_external_data_format=shape.parameters_of_products > 2**28)
         return
     import nncf
     import openvino as ov
