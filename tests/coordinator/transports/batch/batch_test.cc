@@ -40,7 +40,7 @@ TEST(Batch, UrlsOfOtherEnginesAreRefusedWithASentence) {
   ASSERT_EQ(run.lines.size(), 1u);
   ExpectErrorRecord(run.lines[0], "a", 400, "unknown_url", 1);
   EXPECT_THAT(run.lines[0]["error"]["message"].get<std::string>(),
-              ::testing::HasSubstr("/v1/chunked completes a prompt"));
+              ::testing::HasSubstr("/v1/completions completes a prompt"));
 }
 
 TEST(Batch, RespondsInOpenAisFormat) {
