@@ -44,8 +44,13 @@ void CheckRecord(const json& record) {
   const json& response = record.at("response");
   const json& body = response.at("body");
   if (response.at("status_code") == 200) {
-    const char* const results = body.contains("scores") ? "scores" : "outputs";
-    Check(body.at(results).is_array() && body.at("usage").is_object(), "response");
+    bool has_results = false;
+    for (const char* const name : {"scores", "outputs", "choices"}) {
+      has_results = has_results || (body.contains(name) && body[name].is_array());
+    }
+    Check(has_results && body.at("usage").is_object(), "response");
+  } else if (body.contains("error")) {  // As clients of OpenAI read it.
+    Check(body["error"].at("message").is_string(), "message");
   } else {
     Check(body.at("code") == response.at("status_code"), "code");
     Check(!body.at("reason").get<std::string>().empty(), "reason");
