@@ -22,7 +22,7 @@ class PassFigures:
     shape: str
     workload: str  # A key of WORKLOADS.
     dtype: str
-    seconds: list[float] = field(default_factory=list)  # Of the pass.
+    seconds: list[float] = field(default_factory=list)  # What the pass took.
     products: dict[str, list[float]] = field(default_factory=dict)  # Seconds of the products, by library.
 
     def fastest(self) -> str | None:

@@ -67,7 +67,7 @@ std::string NameOf(const Workload& workload) {
 /// [rows * labels]: all labels of the first row, then of the next.
 json LogProbabilities(const std::vector<proto::RowLogits>& rows) {
   json all = json::array();
-  for (const proto::RowLogits& row : rows) {  // Of a text there are none.
+  for (const proto::RowLogits& row : rows) {  // A workload of texts has none.
     for (const float logit : row.label_logits) {
       all.push_back(double{logit} - double{row.max} - std::log(row.sum_exp));
     }

@@ -27,10 +27,6 @@ constexpr double kMaxTemperature = 100;
 constexpr double kMinChunkScale = 1e-6;
 constexpr double kMaxChunkScale = 1e6;
 
-Error OutOfRange(const std::string& field, const std::string& range) {
-  return BadRequest(field + "_out_of_range", field + " must be " + range + ".", field);
-}
-
 std::optional<Error> SamplingFault(const GenerationFields& fields) {
   const double temperature = fields.temperature;
   if (!(temperature >= 0 && temperature <= kMaxTemperature)) {
@@ -86,6 +82,10 @@ std::optional<Error> StopFault(const GenerationFields& fields, const RequestCont
 }
 
 }  // namespace
+
+Error OutOfRange(const std::string& field, const std::string& range) {
+  return BadRequest(field + "_out_of_range", field + " must be " + range + ".", field);
+}
 
 /// Attention computes in float32. Beyond these limits its scores, or the weights of keys, could
 /// leave that range.

@@ -55,6 +55,9 @@ GenerationFields GenerationFieldsOf(const Message& message, std::int64_t max_new
   return fields;
 }
 
+/// The 400 of a field that must be `range`: "from 1 to 9, not 0".
+proto::Error OutOfRange(const std::string& field, const std::string& range);
+
 /// The 400 of a chunk_temperature or a chunk_scale out of range.
 std::optional<proto::Error> WeightingFault(const GenerationFields& fields);
 

@@ -93,14 +93,6 @@ struct CompletionsReadout : Readout {
   std::int64_t Items() const override { return static_cast<std::int64_t>(num_prompts); }
 };
 
-Error OutOfRange(const std::string& field, std::int64_t least, std::int64_t most,
-                 std::int64_t value) {
-  return BadRequest(field + "_out_of_range",
-                    field + " must be from " + std::to_string(least) + " to " +
-                        std::to_string(most) + ", not " + std::to_string(value) + ".",
-                    field);
-}
-
 std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t max_items) {
   if (message.prompt_size() == 0) {
     return BadRequest("empty_prompt", "prompt must be a nonempty list.", "prompt");
@@ -111,7 +103,8 @@ std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t 
                       "prompt");
   }
   if (message.n() < 1 || message.n() > kMostCompletions) {
-    return OutOfRange("n", 1, kMostCompletions, message.n());
+    return OutOfRange("n", "from 1 to " + std::to_string(kMostCompletions) + ", not " +
+                               std::to_string(message.n()));
   }
   if (message.has_best_of() && message.best_of() != message.n()) {
     return BadRequest("not_supported",
