@@ -6,10 +6,11 @@ from pathlib import Path
 from unittest import mock
 
 from bench.encoders import model, peers
+from bench.encoders.agreement import Agreement, compare
 from bench.encoders.products import PassFigures
 from bench.encoders.report import EngineFigures, Run
 from bench.encoders.shapes import SHAPES, Shape, Tensor
-from bench.encoders.workload import WORKLOADS, batches, texts_of
+from bench.encoders.workload import WORKLOADS, batches, ranking_of, texts_of
 
 
 class Texts(unittest.TestCase):
@@ -127,6 +128,25 @@ class Ratios(unittest.TestCase):
         self.assertIn("| f32 | 2500.0 (2000.0-3000.0) | 1500.0 (1000.0-2000.0) | openblas | 2.00 (1.00-3.00) |", text)
         self.assertIn("| bf16 | 2500.0 (2000.0-3000.0) | not run |  |  |", text)
         self.assertNotIn("## Targets", text)
+
+
+class Agreements(unittest.TestCase):
+    def test_compare_a_precision_with_float32(self):
+        rows = compare([
+            Agreement("a", "f32", rankings=[[1.0, 2.0, 3.0], [0.0, 5.0, 1.0]]),
+            Agreement("a", "int8", rankings=[[1.0, 3.0, 2.0], [0.1, 4.0, 1.0]]),
+            Agreement("a", "f32", vectors=[[3.0, 4.0], [1.0, 0.0]]),
+            Agreement("a", "int8", vectors=[[6.0, 8.0], [0.8, 0.6]]),
+        ])
+        # Of the first ranking's three pairs, one has another order.
+        self.assertEqual(rows, [{"shape": "a", "dtype": "int8", "Kendall's tau: mean": "0.667", "tau: least": "0.333",
+                                 "same document first": "1 of 2", "cosine: mean": "0.900000", "cosine: least": "0.800000"}])
+
+    def test_rankings_have_a_query_and_documents_of_their_own(self):
+        first, second = (ranking_of(number, 8, SHAPES["minilm-l6"]) for number in (0, 1))
+        self.assertEqual([len({str(text.first) for text in ranking}) for ranking in (first, second)], [1, 1])
+        self.assertEqual(len({str(text.ids) for text in first + second}), 16)
+        self.assertEqual(first, ranking_of(0, 8, SHAPES["minilm-l6"]))
 
 
 if __name__ == "__main__":
