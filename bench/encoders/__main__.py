@@ -18,6 +18,7 @@ from statistics import median
 
 from bench import kernel_sets
 from bench.company.service import ServiceFailed
+from bench.encoders.agreement import ask
 from bench.encoders.model import write_models
 from bench.encoders.peers import DEFAULT, NotRun, Peers
 from bench.encoders.products import Passes
@@ -54,11 +55,15 @@ def _flags() -> argparse.Namespace:
     add("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
     add("--engines", nargs="*", choices=DEFAULT, default=DEFAULT, metavar="ENGINE",
         help=f"other engines: {' '.join(DEFAULT)} (all; none if no name follows)")
+    add("--agreement", action="store_true",
+        help="also how well bf16 and int8 agree with f32: cosines of vectors, and 200 random rankings")
     add_json_flag(parser)
     add("--seed", type=int, help="seed of the random order")
     flags = parser.parse_args()
     if min(flags.threads, flags.rounds) < 1:
         parser.error("--threads and --rounds must be at least 1")
+    if flags.agreement and "f32" not in flags.dtype:
+        parser.error("--agreement needs the dtype f32, with which others are compared")
     return flags
 
 
@@ -78,6 +83,8 @@ def _start(flags: argparse.Namespace, shape: Shape, dtype: str, model: Path, wor
     server = stack.enter_context(Server(flags.scorecast, model, shape, dtype, flags.kernel, flags.threads, log))
     for workload in workloads:
         server.run(workload)
+    if flags.agreement:
+        run.agreements.append(ask(server, shape, dtype, embeds))
     engines: list[Engine] = [(OURS, dtype, server.version(), server.run)]
     peers = Peers(shape, flags.kernel, flags.threads, flags.work)
     for tool in flags.engines:

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from bench.decisions.report import cpu
+from bench.encoders.agreement import Agreement, compare
 from bench.encoders.products import PassFigures
 from bench.encoders.shapes import SHAPES
 from bench.encoders.workload import WORKLOADS
@@ -49,6 +50,7 @@ class Run:
     load_before: list[float] = field(default_factory=lambda: list(os.getloadavg()))
     figures: list[EngineFigures] = field(default_factory=list)
     passes: list[PassFigures] = field(default_factory=list)
+    agreements: list[Agreement] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
 
     def ratios(self, engine: EngineFigures) -> list[float]:
@@ -86,13 +88,14 @@ class Run:
                  "median (min-max)", _times(self)]
         parts += ["## Targets", _targets(self)] if any(f.tool != OURS for f in self.figures) else []
         parts += ["## Passes", _passes(self)] if self.passes else []
+        parts += ["## Agreement with float32", _agreement(self)] if self.agreements else []
         parts.append(_versions(self))
         parts += ["\n".join(f"- Not run: {reason}" for reason in self.not_run)] if self.not_run else []
         return "\n\n".join(parts)
 
     def document(self) -> dict[str, Any]:
         figures = [asdict(f) | {"over_scorecast": self.ratios(f), "largest_difference": self.difference(f)} for f in self.figures]
-        return {"bench": "encoders", **asdict(self), "figures": figures}
+        return {"bench": "encoders", **asdict(self), "figures": figures, "agreements": compare(self.agreements)}
 
 
 def _times(run: Run) -> str:
@@ -131,6 +134,12 @@ def _passes(run: Run) -> str:
         rows.append([f.shape, WORKLOADS[f.workload].title, f.dtype, spread([1000 * s for s in f.seconds], 1), products, fastest or "",
                      spread(f.ratios(), 2) if fastest else ""])
     return table(["shape", "workload", "dtype", "pass ms", "raw GEMMs ms", "by", "pass / raw"], rows)
+
+
+def _agreement(run: Run) -> str:
+    rows = compare(run.agreements)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return table(names, [[row.get(name, "") for name in names] for row in rows])
 
 
 def _versions(run: Run) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.company.service import Service, ServiceFailed
 from bench.encoders.shapes import Shape
-from bench.encoders.workload import COMPARED_VALUES, Measured, Workload, texts_of
+from bench.encoders.workload import COMPARED_VALUES, Measured, Text, Workload, texts_of
 
 _SECONDS = 600
 
@@ -36,16 +36,23 @@ class Server:
     def run(self, workload: Workload) -> Measured:
         """The time is that from sending the request to the reply's last byte."""
         if workload.name not in self._bodies:
-            self._bodies[workload.name] = json.dumps(_request(workload, self._shape)).encode()
-        url = "/v1/embeddings" if workload.embeds else "/v1/score"
+            self._bodies[workload.name] = _body(texts_of(workload, self._shape), workload.embeds)
         cpu, begin = self._cpu_seconds(), time.perf_counter()
-        self._connection.request("POST", url, self._bodies[workload.name], {"Content-Type": "application/json"})
+        data = self._reply(self._bodies[workload.name], workload.embeds, workload.title)
+        seconds, cpu = time.perf_counter() - begin, self._cpu_seconds() - cpu
+        return Measured(seconds, cpu, [value for result in _results(data, workload.embeds) for value in result[:COMPARED_VALUES]])
+
+    def results(self, texts: list[Text], embeds: bool) -> list[list[float]]:
+        """The vector of each text, or the logits of each pair. All pairs have the query of the first."""
+        return _results(self._reply(_body(texts, embeds), embeds, f"{len(texts)} texts"), embeds)
+
+    def _reply(self, body: bytes, embeds: bool, title: str) -> bytes:
+        self._connection.request("POST", "/v1/embeddings" if embeds else "/v1/score", body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
         data = response.read()
-        seconds, cpu = time.perf_counter() - begin, self._cpu_seconds() - cpu
         if response.status != 200:
-            raise ServiceFailed(f"{self.name}: {workload.title}: {response.status}: {data.decode(errors='replace')[:300]}")
-        return Measured(seconds, cpu, _values(json.loads(data), workload))
+            raise ServiceFailed(f"{self.name}: {title}: {response.status}: {data.decode(errors='replace')[:300]}")
+        return data
 
     def _cpu_seconds(self) -> float:
         """Of all threads. /proc/PID/stat would count in hundredths of a second."""
@@ -58,15 +65,15 @@ class Server:
         return found[0] if found else "unknown"
 
 
-def _request(workload: Workload, shape: Shape) -> dict[str, object]:
-    texts = texts_of(workload, shape)
-    if workload.embeds:
-        return {"model": shape.name, "input": [text.ids for text in texts], "encoding_format": "base64"}
-    return {"query": texts[0].first, "items": [text.second for text in texts]}
+def _body(texts: list[Text], embeds: bool) -> bytes:
+    if embeds:
+        return json.dumps({"input": [text.ids for text in texts], "encoding_format": "base64"}).encode()
+    return json.dumps({"query": texts[0].first, "items": [text.second for text in texts]}).encode()
 
 
-def _values(reply: dict[str, list], workload: Workload) -> list[float]:
-    if not workload.embeds:
-        return [score for item in reply["scores"] for score in item[:COMPARED_VALUES]]
-    vectors = (b64decode(each["embedding"]) for each in reply["data"])
-    return [value for vector in vectors for value in struct.unpack_from(f"<{COMPARED_VALUES}f", vector)]
+def _results(data: bytes, embeds: bool) -> list[list[float]]:
+    reply = json.loads(data)
+    if not embeds:
+        return reply["scores"]
+    vectors = [b64decode(each["embedding"]) for each in reply["data"]]
+    return [list(struct.unpack(f"<{len(vector) // 4}f", vector)) for vector in vectors]

@@ -60,16 +60,26 @@ class Text:
 
 def texts_of(workload: Workload, shape: Shape) -> list[Text]:
     """Random texts, or pairs that have one query."""
-    order, special = random.Random(2), shape.special
+    return _texts(workload.lengths(), workload.embeds, shape, random.Random(2))
+
+
+def ranking_of(number: int, documents: int, shape: Shape) -> list[Text]:
+    """A random query with so many random documents of 8 to 24 tokens."""
+    order = random.Random(number)
+    return _texts([_QUERY_TOKENS + order.randint(8, 24) for _ in range(documents)], False, shape, order)
+
+
+def _texts(lengths: Sequence[int], embeds: bool, shape: Shape, order: random.Random) -> list[Text]:
+    special = shape.special
 
     def ids(count: int) -> list[int]:
         return [order.randrange(_FIRST_ID, VOCABULARY) for _ in range(count)]
 
-    if workload.embeds:
-        return [Text([special.begin, *ids(length - 2), special.end], []) for length in workload.lengths()]
+    if embeds:
+        return [Text([special.begin, *ids(length - 2), special.end], []) for length in lengths]
     ends = [special.end] * special.middle
     query = [special.begin, *ids(_QUERY_TOKENS - 1 - len(ends)), *ends]
-    return [Text(query, [*ids(length - _QUERY_TOKENS - 1), special.end]) for length in workload.lengths()]
+    return [Text(query, [*ids(length - _QUERY_TOKENS - 1), special.end]) for length in lengths]
 
 
 def batches(texts: Sequence[Text], size: int) -> list[list[int]]:
