@@ -11,6 +11,7 @@
 
 #include "coordinator/text/unicode/utf8.h"
 #include "tests/coordinator/generate/small_tokenizers.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace text_stream_test {
@@ -78,7 +79,7 @@ class TextStreamOf : public testing::TestWithParam<std::string> {
 
 TEST_P(TextStreamOf, GivesTheTextOfAllTokensTogether) {
   HardTokens tokens(*tokenizer_, 11);
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < Rounds(600); ++i) {
     const Ids context = tokens.Next(i % 3 == 0 ? 2 : 90);
     const Ids completion = tokens.Next(i % 2 == 0 ? 8 : 120);
     SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(completion));
@@ -88,7 +89,7 @@ TEST_P(TextStreamOf, GivesTheTextOfAllTokensTogether) {
 
 TEST_P(TextStreamOf, SlicesOfTokensGiveTheTextOfAll) {
   HardTokens tokens(*tokenizer_, 12);
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < Rounds(600); ++i) {
     const Ids ids = tokens.Next(120);
     const std::size_t size = 1 + static_cast<std::size_t>(i) % 50;
     TextStream stream(*tokenizer_, {});

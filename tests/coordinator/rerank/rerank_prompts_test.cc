@@ -17,6 +17,7 @@
 #include "coordinator/rerank/rerank_template.h"
 #include "tests/coordinator/text/tokenizer_texts.h"
 #include "tests/cpu_time.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace rerank_prompts_test {
@@ -63,7 +64,7 @@ TEST_P(Prompts, TokensAreThoseOfTheWholeString) {
   const Reranker document_first = MakeReranker(
       "Check.\n<D> {document}\n<Q> {query}{if instruction} {instruction}{end} ??", *tokenizer_);
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < Rounds(60); ++i) {
     const std::string query = texts.Next(6);
     const std::string instruction = texts.Below(2) == 0 ? "" : texts.Next(4);
     const ItemPrompts first = RerankPrompts(query_first, query, instruction).value();
@@ -123,7 +124,7 @@ TEST_P(Prompts, CutDocumentsKeepWhatFollows) {
         *tokenizer_);
     const ItemPrompts prompts = RerankPrompts(reranker, "the sea", std::nullopt).value();
     Texts texts(*tokenizer_);
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < Rounds(40); ++i) {
       const std::string document = texts.Next(60);
       const Ids whole = Whole(prompts, prompts.Item(document).value());
       const auto most = static_cast<std::int64_t>(texts.Below(20));

@@ -13,6 +13,7 @@
 
 #include "coordinator/text/tokenizer.h"
 #include "tests/coordinator/text/tokenizer_texts.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace continued_text_test {
@@ -63,7 +64,7 @@ class Continued : public testing::TestWithParam<TokenizerDirectory> {
 
 TEST_P(Continued, TokensAreThoseOfTheJointText) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < Rounds(4000); ++i) {
     const auto special_tokens =
         texts.Below(4) == 0 ? SpecialTokensInText::kEscape : SpecialTokensInText::kAllow;
     const std::string text = texts.Next(12);
@@ -77,7 +78,7 @@ TEST_P(Continued, TokensAreThoseOfTheJointText) {
 
 TEST_P(Continued, TheSameQueryServesManyItems) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < Rounds(100); ++i) {
     const std::string query = texts.Next(i % 10 == 0 ? 600 : 60);
     const ContinuedText text =
         ContinuedText::Make(*tokenizer_, query, SpecialTokensInText::kAllow).value();

@@ -19,6 +19,7 @@
 #include "coordinator/text/continued_text.h"
 #include "coordinator/text/tokenizer.h"
 #include "tests/coordinator/text/tokenizer_texts.h"
+#include "tests/rounds.h"
 
 namespace scorecast::coordinator {
 namespace encode_limits_test {
@@ -66,7 +67,7 @@ class Pieces : public testing::TestWithParam<TokenizerDirectory> {
 
 TEST_P(Pieces, TokensAreThoseOfTheWholeText) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < Rounds(400); ++i) {
     const std::string text = i % 8 == 0 ? texts.Next(20) : LongText(texts);
     const EncodeOptions options = RandomOptions(texts);
     const Ids whole = Whole(text, options);
@@ -80,7 +81,7 @@ TEST_P(Pieces, TokensAreThoseOfTheWholeText) {
 
 TEST_P(Pieces, ATextIsDroppedIfItHasMoreTokensThanAllowed) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < Rounds(200); ++i) {
     const std::string text = i % 3 == 0 ? Repeated(texts, 100) : LongText(texts);
     const EncodeOptions options = {.at_start = texts.Below(3) > 0};
     const auto count = static_cast<std::int64_t>(Whole(text, options).size());
@@ -104,7 +105,7 @@ TEST_P(Pieces, ATextIsDroppedIfItHasMoreTokensThanAllowed) {
 
 TEST_P(Pieces, TheLeastNumberOfTokensHoldsForEveryContinuation) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < Rounds(1000); ++i) {
     const std::string text = i % 2 == 0 ? Repeated(texts, 1 + texts.Below(60)) : texts.Next(12);
     const EncodeOptions options = {.at_start = texts.Below(3) > 0};
     const OpenEnd end = tokenizer_->FindOpenEnd(text, options);
@@ -117,7 +118,7 @@ TEST_P(Pieces, TheLeastNumberOfTokensHoldsForEveryContinuation) {
 
 TEST_P(Pieces, AContinuedTextMayHaveSeveral) {
   Texts texts(*tokenizer_);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < Rounds(200); ++i) {
     const std::string query = LongText(texts);
     const std::string item = texts.Next(20);
     Ids whole;
