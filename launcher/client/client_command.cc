@@ -9,8 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
+#include "coordinator/text/unicode/utf8.h"
 #include "launcher/client/client.h"
 #include "launcher/client/retrying_call.h"
 #include "launcher/client/server_location.h"
@@ -18,6 +20,31 @@
 namespace scorecast::launcher {
 
 namespace {
+
+/// Throws std::runtime_error if a text of the message is not valid UTF-8. Of such a message a
+/// server could not tell which field it is, because protobuf does not read it.
+void CheckUtf8(const google::protobuf::Message& message, const std::string& name) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const std::string place = name + (name.empty() ? "" : ".") + field->name() +
+                                (field->is_repeated() ? "[" + std::to_string(i) + "]" : "");
+      if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+        CheckUtf8(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                       : reflection.GetMessage(message, field),
+                  place);
+      } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_STRING &&
+                 !coordinator::IsValidUtf8(field->is_repeated()
+                                               ? reflection.GetRepeatedString(message, field, i)
+                                               : reflection.GetString(message, field))) {
+        throw std::runtime_error(place + " is not valid UTF-8");
+      }
+    }
+  }
+}
 
 /// The connections of one thread: one for all of its requests while the server keeps it.
 class Caller {
@@ -29,12 +56,14 @@ class Caller {
 
   /// On a connection of its own. Faults say what a user can do.
   v1::Response CallOnce(const v1::Request& request) {
+    CheckUtf8(request, "");
     return WithPlainFaults([&] { return RetryingCall(location_, request, options()); });
   }
 
   /// On the same connection as the request before, if it still is there. Sends the request again
   /// when the server says, if that is within the time of the reply.
   v1::Response Call(const v1::Request& request) {
+    CheckUtf8(request, "");
     const auto end = std::chrono::steady_clock::now() + flags_.timeout;
     while (true) {
       v1::Response response = WithPlainFaults([&] { return Try(request); });
@@ -100,8 +129,6 @@ struct ManyCalls {
 }  // namespace
 
 v1::Response CallServer(const ServerFlags& flags, const v1::Request& request) {
-  // Protobuf would log text that is not valid UTF-8, but the server refuses such text anyway.
-  google::protobuf::SetLogHandler(nullptr);
   return Caller(flags).CallOnce(request);
 }
 

@@ -66,6 +66,11 @@ std::vector<std::size_t> RightOptions(const v1::SystemOneRequest& request, const
   std::vector<std::size_t> right;
   for (const v1::NamedQuestion& question : request.questions()) {
     const BodyJson* label = FindMember(labels, question.key());
+    const std::string& type = question.value().type();
+    if (type != "noul" && type != "choice" && type != "score") {
+      throw std::runtime_error("questions." + proto::OneLine(question.key()) +
+                               ".type must be noul, choice or score, not " + proto::Quoted(type));
+    }
     const std::string name = "labels." + proto::OneLine(question.key());
     if (label == nullptr) {
       throw std::runtime_error(name + " is missing");

@@ -93,7 +93,7 @@ TEST(ScoreCommand, PrintsTheServersRefusal) {
   ExpectFault(RunScorecast(arguments), "400 temperature_out_of_range");
   arguments = ScoreArguments(server.address());
   arguments[4] = "\xff";  // Not UTF-8.
-  ExpectFault(RunScorecast(arguments), "400 not_a_message");
+  ExpectFault(RunScorecast(arguments), "query.text is not valid UTF-8");
 }
 
 TEST(ScoreCommand, FailsIfTheOutputCannotBeWritten) {

@@ -130,6 +130,23 @@ TEST(CallServerManyTimes, SendsEachRequestUntilItHasItsResponse) {
   EXPECT_LE(server.connections(), kCallsAtOnce + 2);
 }
 
+TEST(CallServer, ATextThatIsNotUtf8IsNamed) {
+  ServerFlags flags;
+  flags.connect = "127.0.0.1:1";  // Nothing is sent.
+  v1::Request request;
+  request.mutable_score()->add_items()->set_text("a");
+  request.mutable_score()->add_items()->set_text("a\xFF");
+  const auto fault = [&] {
+    try {
+      CallServer(flags, request);
+    } catch (const std::runtime_error& thrown) {
+      return std::string(thrown.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(fault(), "score.items[1].text is not valid UTF-8");
+}
+
 TEST(CallServerManyTimes, SeveralAreInFlight) {
   std::atomic<std::size_t> in_flight = 0;
   ParallelServer server([&](const v1::Request& /*request*/, v1::Response& response) {

@@ -92,6 +92,8 @@ TEST_F(LabelledLines, FaultsNameTheLine) {
               EndsWith("has the key \"q\" twice."));
   EXPECT_THAT(FaultOf(R"({"state":"x","questions":{}})"),
               EndsWith("line 1: labels must be an object with the right answers by question id"));
+  EXPECT_THAT(FaultOf(R"({"state":"x","questions":{"q":{"type":"box"}},"labels":{"q":true}})"),
+              EndsWith("questions.q.type must be noul, choice or score, not \"box\""));
   EXPECT_THAT(FaultOfLabels(R"({"n":true,"c":"a"})"), EndsWith("line 1: labels.s is missing"));
   EXPECT_THAT(FaultOfLabels(R"({"n":1,"c":"a","s":0})"),
               EndsWith("labels.n must be true or false, not 1"));
