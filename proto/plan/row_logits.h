@@ -17,6 +17,7 @@ struct RowLogits {
   double sum_exp = 0;  ///< Sum of exp(logit - max).
   /// The best `top_k` tokens as (id, logit), sorted by logit, then by id.
   std::vector<std::pair<TokenId, float>> top;
+  float target_logit = 0;  ///< That of the read's target, if it has one.
   /// If the read asked for a draw: the token drawn, and its logit plus noise. Ties go to the
   /// smallest id.
   std::pair<TokenId, double> drawn = {-1, 0};

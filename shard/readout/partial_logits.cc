@@ -54,6 +54,7 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
       layout.bytes +=
           static_cast<std::size_t>(OwnedTop(read, vocabulary)) * (sizeof(TokenId) + sizeof(float));
       layout.bytes += read.draw ? sizeof(TokenId) + sizeof(double) : 0;
+      layout.bytes += vocabulary.Contains(read.target) ? sizeof(float) : 0;
     }
   }
   return layout;
@@ -73,6 +74,9 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
     if (read.draw) {
       Put(part.drawn.first, bytes);
       Put(part.drawn.second, bytes);
+    }
+    if (part.target_logit) {
+      Put(*part.target_logit, bytes);
     }
   }
 }
@@ -116,6 +120,9 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
         if (rank == 0 || IsDrawnBefore(drawn, row.drawn)) {
           row.drawn = drawn;
         }
+      }
+      if (vocabulary.Contains(read.target)) {
+        row.target_logit = Take<float>(from);
       }
     }
   }

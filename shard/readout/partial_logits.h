@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct PartialLogits {
   std::vector<std::pair<proto::TokenId, float>> top;  ///< The min(top_k, slice) best (id, logit).
   /// If a token is drawn: the (id, logit + noise) with the largest sum in the slice.
   std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
+  std::optional<float> target_logit;  ///< If the slice has the read's target.
 };
 
 /// The places of the reads' partial logits in the bytes that a rank sends: the fields of

@@ -63,6 +63,9 @@ void ReadAccumulator::AddRange(Range columns, const float* logits) {
        label != labels_.end() && label->column < columns.end; ++label) {
     part_.label_logits[label->index] = logits[label->column - columns.begin];
   }
+  if (const std::int64_t target = read_.target - vocabulary_.begin; columns.Contains(target)) {
+    part_.target_logit = logits[target - columns.begin];
+  }
   if (top_k_ > 0) {
     FindTop(columns, logits, max);
   }

@@ -61,6 +61,9 @@ RowLogits ReadRow(const Digest& digest, const proto::LabelList& labels, const Re
   if (!read.normalizer) {
     return row;
   }
+  if (read.target >= 0) {
+    row.target_logit = digest.Logit(read.target) / read.temperature;
+  }
   std::vector<std::pair<TokenId, float>> all;
   for (TokenId id = 0; id < vocab_size; ++id) {
     all.emplace_back(id, digest.Logit(id) / read.temperature);
@@ -228,9 +231,10 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
     Check(0 <= read.label_list &&
               read.label_list < static_cast<std::int64_t>(plan.label_lists.size()),
           "label list");
-    Check(read.normalizer || (read.top_k == 0 && !read.draw && read.temperature == 1),
-          "top_k, draw and temperature need the normalizer");
-    Check(read.top_k <= vocab_size_, "top_k in vocabulary");
+    Check(read.normalizer ||
+              (read.top_k == 0 && !read.draw && read.temperature == 1 && read.target < 0),
+          "top_k, draw, temperature and target need the normalizer");
+    Check(read.top_k <= vocab_size_ && read.target < vocab_size_, "tokens in vocabulary");
   }
   std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));
   std::vector<bool> pass_written(static_cast<std::size_t>(limits_.pass_kv_rows));

@@ -23,6 +23,9 @@ inline proto::RowLogits ReadFullRow(std::span<const float> logits, const proto::
   for (std::size_t i = 0; i < logits.size(); ++i) {
     tokens.emplace_back(static_cast<proto::TokenId>(i), logits[i] / read.temperature);
   }
+  if (read.target >= 0) {
+    row.target_logit = tokens[static_cast<std::size_t>(read.target)].second;
+  }
   row.max = tokens.front().second;
   for (const auto& [id, logit] : tokens) {
     // std::max would lose a NaN.

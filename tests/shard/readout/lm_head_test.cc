@@ -207,6 +207,13 @@ void LmHeadTest::ExpectFloat64() {
       if (read.top_k > 0) {
         ASSERT_EQ(found[i].top[0].second, found[i].max);
       }
+      if (read.target >= 0) {
+        const Logit expected = LogitOf(rows[i], read.target, read);
+        ASSERT_NEAR(found[i].target_logit, expected.value, expected.tolerance);
+      }
+      for (const auto& [id, logit] : found[i].top) {
+        ASSERT_TRUE(id != read.target || logit == found[i].target_logit);
+      }
     }
   }
 }
@@ -227,6 +234,7 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
     EXPECT_EQ(found[0].sum_exp, together[i].sum_exp);
     EXPECT_EQ(found[0].top, together[i].top);
     EXPECT_EQ(found[0].drawn, together[i].drawn);
+    EXPECT_EQ(found[0].target_logit, together[i].target_logit);
   }
 }
 
@@ -252,6 +260,7 @@ TEST_P(LmHeadTest, ReadsOfOneRowAreAsAlone) {
     EXPECT_EQ(found.sum_exp, together[i].sum_exp);
     EXPECT_EQ(found.top, together[i].top);
     EXPECT_EQ(found.drawn, together[i].drawn);
+    EXPECT_EQ(found.target_logit, together[i].target_logit);
   }
 }
 

@@ -106,10 +106,13 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
     if (read.draw) {
       part.drawn = DrawnOf(*read.draw, logits[i], vocabulary);
     }
+    if (vocabulary.Contains(read.target)) {
+      part.target_logit = logits[i][static_cast<std::size_t>(read.target)];
+    }
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
     const std::size_t size = part.label_logits.size() * 4 +
                              (read.normalizer ? 12 + part.top.size() * 8 : 0) +
-                             (read.draw ? 12 : 0);
+                             (read.draw ? 12 : 0) + (vocabulary.Contains(read.target) ? 4 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
     WritePartialLogits(read, part, bytes.data() + layout.offsets[i]);
   }
@@ -169,6 +172,9 @@ TEST(PartialLogits, MergeToTheWholeVocabulary) {
       ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, read.top_k));
       if (read.draw) {
         EXPECT_EQ(rows[i].drawn, DrawnOf(*read.draw, logits[i], {0, vocab_size}));
+      }
+      if (read.target >= 0) {
+        EXPECT_EQ(rows[i].target_logit, logits[i][static_cast<std::size_t>(read.target)]);
       }
     }
   }

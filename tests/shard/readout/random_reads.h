@@ -13,8 +13,8 @@
 namespace scorecast::testing {
 
 /// A plan that has `reads` reads and nothing else. Some have a normalizer, and some of these also
-/// the best tokens, a draw or a temperature. Label lists have any length and order; some are
-/// shared, and ids occur in several lists.
+/// the best tokens, a draw, a temperature or a target. Label lists have any length and order; some
+/// are shared, and ids occur in several lists.
 inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
                                       std::int32_t vocab_size) {
   proto::ForwardPlan plan;
@@ -37,6 +37,9 @@ inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
     }
     if (normalizer && RandomInt(random, 0, 1) == 0) {
       read.temperature = static_cast<float>(RandomInt(random, 1, 30)) / 10;
+    }
+    if (normalizer && RandomInt(random, 0, 1) == 0) {
+      read.target = RandomInt(random, 0, vocab_size - 1);
     }
   }
   return plan;

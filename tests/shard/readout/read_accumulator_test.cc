@@ -94,6 +94,7 @@ class ReadAccumulatorTest : public KernelsTest {
     if (RandomInt(random_, 0, 1) == 0) {
       read.temperature = static_cast<float>(RandomInt(random_, 1, 30)) / 10;
     }
+    read.target = RandomInt(random_, -1, static_cast<int>(columns) + 64);
     return read;
   }
 
@@ -111,6 +112,10 @@ class ReadAccumulatorTest : public KernelsTest {
       }
     }
     EXPECT_TRUE(testing::SameBits(found.label_logits, label_logits));
+    EXPECT_EQ(found.target_logit.has_value(), vocabulary.Contains(read.target));
+    if (found.target_logit) {
+      EXPECT_EQ(*found.target_logit, logits[static_cast<std::size_t>(read.target - first_id)]);
+    }
     float max = kNoScore;
     std::pair<TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
     for (std::size_t i = 0; i < logits.size(); ++i) {
