@@ -34,6 +34,8 @@ struct CompletionOptions {
   std::vector<TokenId> stop_token_ids;  ///< Include the model's EOS ids, unless these are ignored.
   std::string echo;                     ///< UTF-8 with which the text begins. No stop is in it.
   bool skip_special_tokens = false;     ///< Special tokens have no text.
+  /// If it is set, tokens get their log-probabilities and those of this many best tokens.
+  std::optional<std::int64_t> logprobs;
 };
 
 }  // namespace scorecast::coordinator

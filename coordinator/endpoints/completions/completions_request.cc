@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/endpoints/completions/completion_logprobs.h"
+#include "coordinator/endpoints/completions/completions_readout.h"
 #include "coordinator/endpoints/generation_fields.h"
 #include "coordinator/endpoints/prompt_completions.h"
 #include "coordinator/endpoints/prompt_sequence.h"
@@ -15,10 +17,9 @@
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/response_id.h"
 #include "coordinator/endpoints/text_or_ids.h"
+#include "coordinator/generate/token_texts.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
-#include "proto/base/count.h"
-#include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -30,68 +31,8 @@ using proto::Unexpected;
 using CompletionsMessage = v1::CompletionsRequest;
 
 constexpr std::int64_t kMostCompletions = 128;
-
-/// What the response and its deltas have in common.
-struct CompletionsIdentity {
-  std::string id;
-  std::int64_t created = 0;
-  bool has_token_ids = false;
-
-  template <typename Message>
-  void Set(Message& message) const {
-    message.set_id(id);
-    message.set_created(created);
-  }
-
-  /// Adds a completion, or a part of one, and takes its text.
-  template <typename Message>
-  void Add(std::size_t index, std::string text, const std::vector<TokenId>& token_ids,
-           const std::optional<FinishReason>& reason, Message& message) const {
-    v1::Completion& choice = *message.add_choices();
-    choice.set_index(static_cast<std::int64_t>(index));
-    choice.set_text(std::move(text));
-    if (has_token_ids) {
-      choice.mutable_token_ids()->Assign(token_ids.begin(), token_ids.end());
-    }
-    if (reason) {
-      choice.set_finish_reason(Name(*reason));
-    }
-  }
-};
-
-struct CompletionsReadout : Readout {
-  CompletionsIdentity identity;
-  PromptCompletions completions;
-  std::optional<std::uint64_t> seed;
-  std::size_t num_prompts = 0;
-  bool streams = false;
-  bool has_last_event = false;  ///< Of a stream.
-
-  Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& /*rows*/) override {
-    const Expected<std::vector<const CompletionOutput*>> outputs = completions.Outputs();
-    if (!outputs) {
-      return Unexpected(outputs.error());
-    }
-    auto message = std::make_unique<v1::CompletionsResponse>();
-    identity.Set(*message);
-    for (std::size_t i = 0; i < outputs->size() && !streams; ++i) {
-      const CompletionOutput& output = *(*outputs)[i];
-      identity.Add(i, output.text, output.token_ids, output.finish_reason, *message);
-    }
-    message->mutable_usage()->set_completion_tokens(completions.num_tokens());
-    if (seed) {
-      message->set_seed(static_cast<std::int64_t>(*seed));
-    }
-    auto response =
-        std::make_unique<EndpointResponse>(std::move(message), v1::TextCompletion::descriptor());
-    if (streams && !has_last_event) {
-      response->SetNoEvent();
-    }
-    return response;
-  }
-  std::string Summary() const override { return proto::Count(num_prompts, "prompt"); }
-  std::int64_t Items() const override { return static_cast<std::int64_t>(num_prompts); }
-};
+/// As in vLLM.
+constexpr std::int64_t kMostLogprobs = 20;
 
 std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t max_items) {
   if (message.prompt_size() == 0) {
@@ -116,12 +57,76 @@ std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t 
 std::optional<Error> EchoFault(const CompletionsMessage& message, const RequestContext& context) {
   const bool has_ids = std::ranges::any_of(
       message.prompt(), [](const v1::TextOrIds& prompt) { return prompt.has_ids(); });
-  return message.echo() && has_ids && context.tokenizer == nullptr
+  return message.echo() && has_ids && context.tokenizer == nullptr && !message.has_logprobs()
              ? std::optional(BadRequest("no_tokenizer",
                                         "This model has no tokenizer: the text of "
                                         "a prompt of ids is not known.",
                                         "echo"))
              : std::nullopt;
+}
+
+/// Bytes of a token's place in `logprobs`.
+std::int64_t LogprobsBytes(std::int64_t most) {
+  constexpr std::int64_t kSpellingBytes = 2 + kTextBytesPerToken;
+  const std::int64_t entries = std::clamp<std::int64_t>(most, 0, kMostLogprobs) + 1;
+  return kSpellingBytes + 2 * kListBytes + 2 * kNumberBytes +
+         entries * (kSpellingBytes + kNumberBytes);
+}
+
+/// Bytes of a token's place in `prompt_logprobs`.
+std::int64_t RankedBytes(std::int64_t most) {
+  constexpr std::int64_t kKeyBytes = 2 + 10;
+  const std::int64_t entries = std::clamp<std::int64_t>(most, 0, kMostLogprobs) + 1;
+  return kListBytes + entries * (kKeyBytes + kListBytes + 2 * kNumberBytes + kTextBytesPerToken);
+}
+
+std::optional<Error> LogprobsRangeFault(const CompletionsMessage& message) {
+  const auto fault = [](const char* field, std::int64_t value) {
+    return value >= 0 && value <= kMostLogprobs
+               ? std::nullopt
+               : std::optional(OutOfRange(field, "from 0 to " + std::to_string(kMostLogprobs) +
+                                                     ", not " + std::to_string(value)));
+  };
+  if (auto of_tokens = fault("logprobs", message.logprobs())) {
+    return of_tokens;
+  }
+  if (auto of_prompt = fault("prompt_logprobs", message.prompt_logprobs())) {
+    return of_prompt;
+  }
+  const std::string start = "prompt_logprob_start";
+  if (message.prompt_logprob_start() < 0) {
+    return OutOfRange(start, "at least 0, not " + std::to_string(message.prompt_logprob_start()));
+  }
+  const bool has_prompts =
+      message.has_prompt_logprobs() || (message.echo() && message.has_logprobs());
+  if (message.prompt_logprob_start() > 0 && !has_prompts) {
+    return BadRequest("prompt_logprob_start_without_logprobs",
+                      start + " needs prompt_logprobs, or echo with logprobs.", start);
+  }
+  return std::nullopt;
+}
+
+/// The 400 of what a stream cannot have, because only tokens that are generated are sent.
+std::optional<Error> StreamFault(const CompletionsMessage& message) {
+  if (!message.stream()) {
+    return message.has_stream_options()
+               ? std::optional(BadRequest("stream_options_without_stream",
+                                          "stream_options need stream: true.", "stream_options"))
+               : std::nullopt;
+  }
+  const auto unsupported = [](const std::string& what, const std::string& field) {
+    return BadRequest("not_supported", what + " is not supported in a stream.", field);
+  };
+  if (message.max_tokens() == 0) {
+    return unsupported("max_tokens 0", "stream");
+  }
+  if (message.has_prompt_logprobs()) {
+    return unsupported("prompt_logprobs", "prompt_logprobs");
+  }
+  if (message.echo() && message.has_logprobs()) {
+    return unsupported("logprobs with echo", "logprobs");
+  }
+  return std::nullopt;
 }
 
 std::optional<Error> FieldFault(const CompletionsRequest& request, const GenerationFields& fields,
@@ -136,12 +141,14 @@ std::optional<Error> FieldFault(const CompletionsRequest& request, const Generat
   if (auto fault = WeightingFault(fields)) {
     return fault;
   }
-  if (auto fault = GenerationFault(fields, /*least_tokens=*/1, context)) {
+  if (auto fault = GenerationFault(fields, /*least_tokens=*/0, context)) {
     return fault;
   }
-  if (message.has_stream_options() && !message.stream()) {
-    return BadRequest("stream_options_without_stream", "stream_options need stream: true.",
-                      "stream_options");
+  if (auto fault = LogprobsRangeFault(message)) {
+    return fault;
+  }
+  if (auto fault = StreamFault(message)) {
+    return fault;
   }
   return EchoFault(message, context);
 }
@@ -167,11 +174,15 @@ PromptParts PartsOf(const CompletionsRequest& request, int index, ChunkPositionS
   return parts;
 }
 
-/// The text of a prompt, with which its completions begin.
+/// The text of a prompt, with which its completions begin. That of ids is empty without a
+/// tokenizer.
 std::string EchoOf(const CompletionsMessage& message, int index, const RequestContext& context) {
   const TextOrIds prompt = ViewOf(message.prompt(index));
   if (IsText(prompt)) {
     return std::string(Text(prompt));
+  }
+  if (context.tokenizer == nullptr) {
+    return "";
   }
   std::vector<TokenId> ids = CopiedIds(prompt);
   if (message.skip_special_tokens()) {
@@ -196,15 +207,23 @@ std::optional<Error> AddPrompt(const PromptParts& parts, const GenerationFields&
   if (!tokens) {
     return tokens.error();
   }
-  if (!options.echo.empty() && !tokens->questions.empty()) {
+  if ((readout.echoes || readout.prompt_logprobs) && !tokens->questions.empty()) {
+    const std::string field = readout.echoes ? "echo" : "prompt_logprobs";
     return BadRequest("not_supported",
-                      "echo is not supported for a prompt that is split at separators.", "echo");
+                      field + " is not supported for a prompt that is split at separators.", field);
   }
   Expected<PromptSequence> prompt = PackPrompt(parts, *tokens, n, fields.max_field, context);
   if (!prompt) {
     return std::move(prompt).error();
   }
   prompt->sequence.block_weighting = WeightingOf(fields);
+  RepeatedPrompt& repeated = readout.prompts.emplace_back(
+      RepeatedPrompt{.field = parts.names.front(), .echo = options.echo});
+  if (const std::optional<PromptRows> read = readout.PromptReads()) {
+    AddPromptReads(*read, prompt->sequence);
+    repeated.tokens = prompt->sequence.AllTokens();
+    repeated.is_text = IsText(parts.system_prompt);
+  }
   if (auto fault = PromptCapacityFault(*prompt, parts, context)) {
     return fault;
   }
@@ -241,12 +260,27 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
   readout->identity = {.id = ResponseId("cmpl-", request.identity),
                        .created = CreatedTime(request.identity),
                        .has_token_ids = message.return_token_ids()};
-  readout->num_prompts = SizeOf(message.prompt());
+  if (message.has_logprobs()) {
+    readout->identity.logprobs = message.logprobs();
+  }
+  if (message.has_prompt_logprobs()) {
+    readout->prompt_logprobs = message.prompt_logprobs();
+  }
+  if (message.has_logprobs() || message.has_prompt_logprobs()) {
+    readout->identity.texts =
+        std::make_shared<const TokenTexts>(context.tokenizer, message.return_tokens_as_token_ids());
+  }
+  readout->prompt_logprob_start = message.prompt_logprob_start();
+  readout->completions_per_prompt = static_cast<std::size_t>(message.n());
+  readout->echoes = message.echo();
+  readout->tokenizer = context.tokenizer;
+  readout->skip_special_tokens = message.skip_special_tokens();
   readout->streams = message.stream();
   readout->has_last_event = message.stream_options().include_usage();
   CompletionOptions options =
       CompletionOptionsOf(fields, GivenSeed(message), request.default_seed, context.config);
   options.skip_special_tokens = message.skip_special_tokens();
+  options.logprobs = readout->identity.logprobs;
   readout->seed = options.sampling.seed;
   PreparedRequest prepared;
   for (int i = 0; i < message.prompt_size(); ++i) {
@@ -261,34 +295,40 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
     }
   }
   prepared.form_delta = [identity = readout->identity](std::size_t output, CompletionDelta delta) {
-    auto part = std::make_unique<v1::CompletionsDelta>();
-    identity.Set(*part);
-    identity.Add(output, std::move(delta.text), delta.token_ids, delta.finish_reason, *part);
-    return std::make_unique<EndpointResponse>(std::move(part),
-                                              v1::TextCompletionChunk::descriptor());
+    return FormCompletionsDelta(identity, output, std::move(delta));
   };
   prepared.readout = std::move(readout);
   return prepared;
 }
 
 std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
-                                           const proto::ModelConfig& /*config*/) {
+                                           const proto::ModelConfig& config) {
   const CompletionsMessage& message = request.message;
   constexpr std::int64_t kIdBytes = 5;
   // Requests for more are refused later.
-  constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
   constexpr std::int64_t kMostPrompts = std::int64_t{1} << 20;
   // Tags, index, lengths and finish_reason, and in a delta also the id, the time and the frame.
   constexpr std::int64_t kChoiceBytes = 160;
-  const std::int64_t token_bytes = kTextBytesPerToken + (message.return_token_ids() ? kIdBytes : 0);
+  const std::int64_t logprob_bytes = message.has_logprobs() ? LogprobsBytes(message.logprobs()) : 0;
+  const std::int64_t token_bytes =
+      kTextBytesPerToken + (message.return_token_ids() ? kIdBytes : 0) + logprob_bytes;
   const std::int64_t choice =
       kChoiceBytes + std::clamp<std::int64_t>(message.max_tokens(), 0, kMostTokens) * token_bytes;
+  const std::int64_t prompt_token_bytes =
+      (message.echo() ? logprob_bytes : 0) +
+      (message.has_prompt_logprobs() ? RankedBytes(message.prompt_logprobs()) : 0);
   std::int64_t bytes = std::min<std::int64_t>(message.prompt_size(), kMostPrompts) * choice;
   for (const v1::TextOrIds& prompt : message.prompt()) {
     if (message.echo()) {
       bytes += prompt.has_ids() ? prompt.ids().ids_size() * kTextBytesPerToken
                                 : EscapedTextBytes(prompt.text());
     }
+    // A text has at most as many tokens as bytes, and BOS.
+    const std::int64_t tokens = prompt.has_ids()
+                                    ? prompt.ids().ids_size()
+                                    : static_cast<std::int64_t>(prompt.text().size()) + 1;
+    bytes += std::min(tokens, config.max_position_embeddings) * prompt_token_bytes;
   }
   return kOtherBytes + std::clamp<std::int64_t>(message.n(), 1, kMostCompletions) * bytes;
 }

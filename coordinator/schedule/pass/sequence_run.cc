@@ -96,6 +96,17 @@ std::int64_t SequenceRun::RowsTo(std::size_t index, std::int32_t end) const {
   return rows;
 }
 
+std::int64_t SequenceRun::StoredRowsToRead() const {
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const auto& reads = parts_[i].reads;
+    if (!reads.empty() && reads.front().row + 1 < parts_[i].rows()) {
+      rows += RowsTo(i, pages_.stored(i));
+    }
+  }
+  return rows;
+}
+
 SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const {
   static const proto::LabelList no_labels;
   const auto target = static_cast<std::size_t>(read.target);
@@ -407,7 +418,7 @@ std::vector<bool> SequenceRun::NeededPieces(const std::vector<Piece>& pieces) {
 
 void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends) {
   if (!cached_rows_) {
-    cached_rows_ = pages_.CountLookup();
+    cached_rows_ = pages_.CountLookup(StoredRowsToRead());
   }
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
