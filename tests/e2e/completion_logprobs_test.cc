@@ -100,6 +100,33 @@ TEST_P(CompletionLogprobs, AreThoseOfTransformers) {
   ExpectSameOfPrompt(together.Body(3).at("choices")[0].at("prompt_logprobs"), expected);
 }
 
+// The likelihood of the prompt's end behind its beginning, in one pass with another item and alone.
+TEST_P(CompletionLogprobs, AreLikelihoodsOfItems) {
+  const auto& [family, ranks] = GetParam();
+  const json golden = GoldenOf(family);
+  const std::vector<TokenId> tokens = golden.at("tokens");
+  constexpr std::size_t kQuery = 60;
+  const auto begin = tokens.begin() + kQuery;
+  const std::vector<std::vector<TokenId>> items = {{tokens[5], tokens[9]}, {begin, tokens.end()}};
+  const json body = {{"query", std::vector<TokenId>(tokens.begin(), begin)},
+                     {"items", items},
+                     {"likelihood", true}};
+  json one = body;
+  one["items"].erase(std::size_t{0});
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{}, {"--one-by-one"}}) {
+    const BatchRun run =
+        RunRequests({FamilyDirectory(family), flags, ranks, "f32"}, {ToScore(body), ToScore(one)});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const std::vector<double> found = run.Body(0).at("token_logprobs")[1];
+    EXPECT_EQ(run.Body(1).at("token_logprobs")[0], found) << "the same bits alone";
+    ASSERT_EQ(found.size(), tokens.size() - kQuery);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_NEAR(found[i], golden.at("token_logprobs")[kQuery + i - 1].get<double>(), kTolerance);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CompletionLogprobs,
                          ::testing::Combine(::testing::Values("llama", "qwen3", "gemma2"),
                                             ::testing::Values(1, 2, 3)),
