@@ -218,6 +218,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "or a file")
       ->type_name("NAME|FILE")
       ->default_str("what the model directory says");
+  app.add_option("--chat-template", flags.chat_template,
+                 "Prompt of requests to /v1/chat/completions: a file with a template in Jinja")
+      ->type_name("FILE")
+      ->default_str("the model directory's");
   app.add_option("--prompt", flags.prompts,
                  "Text that an embedding model wants before texts of a use, such as query or "
                  "document; may be repeated. Replaces the prompt of this name in the model "

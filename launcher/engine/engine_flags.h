@@ -22,6 +22,7 @@ struct EngineFlags {
   std::string delimiter;              ///< As given: an id or text. Empty if there is none.
   std::string rerank_template;        ///< A name or a file; empty: what the model directory says.
   std::string decision_template;      ///< The same.
+  std::string chat_template;          ///< A file; empty: what the model directory says.
   std::vector<std::string> prompts;   ///< Of an embedding model, each NAME=TEXT.
   coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +29,6 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 using CompletionsMessage = v1::CompletionsRequest;
-
-constexpr std::int64_t kMostCompletions = 128;
 
 /// What the response and its deltas have in common.
 struct CompletionsIdentity {
@@ -65,7 +64,8 @@ struct CompletionsReadout : Readout {
   std::optional<std::uint64_t> seed;
   std::size_t num_prompts = 0;
   bool streams = false;
-  bool has_last_event = false;  ///< Of a stream.
+  bool has_last_event = false;                                ///< Of a stream.
+  const google::protobuf::Descriptor* description = nullptr;  ///< Of the JSON.
 
   Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& /*rows*/) override {
     const Expected<std::vector<const CompletionOutput*>> outputs = completions.Outputs();
@@ -82,8 +82,7 @@ struct CompletionsReadout : Readout {
     if (seed) {
       message->set_seed(static_cast<std::int64_t>(*seed));
     }
-    auto response =
-        std::make_unique<EndpointResponse>(std::move(message), v1::TextCompletion::descriptor());
+    auto response = std::make_unique<EndpointResponse>(std::move(message), description);
     if (streams && !has_last_event) {
       response->SetNoEvent();
     }
@@ -147,17 +146,17 @@ std::optional<Error> FieldFault(const CompletionsRequest& request, const Generat
 }
 
 /// "prompt[1]", or "prompt" if there is only one.
-std::string PromptField(const CompletionsMessage& message, int index) {
-  return message.prompt_size() == 1 ? "prompt" : At("prompt", static_cast<std::size_t>(index));
+std::string PromptField(const CompletionsMessage& message, int index, const std::string& field) {
+  return message.prompt_size() == 1 ? field : At(field, static_cast<std::size_t>(index));
 }
 
-PromptParts PartsOf(const CompletionsRequest& request, int index, ChunkPositionStrategy strategy,
-                    const ChunkOptions& options) {
+PromptParts PartsOf(const CompletionsRequest& request, int index, const std::string& field,
+                    ChunkPositionStrategy strategy, const ChunkOptions& options) {
   const CompletionsMessage& message = request.message;
   ChunkOptions own = options;
   own.enable_chunk_aware = options.enable_chunk_aware && message.chunk_aware();
   PromptParts parts =
-      PartsOfPrompt(ViewOf(message.prompt(index)), PromptField(message, index), own);
+      PartsOfPrompt(ViewOf(message.prompt(index)), PromptField(message, index, field), own);
   if (message.chunk_groups_size() > 0 ||
       request.IsEmptyList(CompletionsMessage::kChunkGroupsFieldNumber)) {
     parts.chunk_groups = std::span(message.chunk_groups().data(), SizeOf(message.chunk_groups()));
@@ -228,8 +227,20 @@ std::optional<Error> AddPrompt(const PromptParts& parts, const GenerationFields&
 Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
                                              const RequestContext& context,
                                              const OnDelta& on_delta) {
+  return CompletePrompts(std::move(request),
+                         {.id_prefix = "cmpl-",
+                          .prompt_field = "prompt",
+                          .max_field = "max_tokens",
+                          .response = v1::TextCompletion::descriptor(),
+                          .last_event = v1::TextCompletion::descriptor(),
+                          .chunk = v1::TextCompletionChunk::descriptor()},
+                         context, on_delta);
+}
+
+Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const CompletionsForm& form,
+                                          const RequestContext& context, const OnDelta& on_delta) {
   const CompletionsMessage& message = request.message;
-  const GenerationFields fields = GenerationFieldsOf(message, message.max_tokens(), "max_tokens");
+  const GenerationFields fields = GenerationFieldsOf(message, message.max_tokens(), form.max_field);
   if (auto fault = FieldFault(request, fields, context)) {
     return Unexpected(*std::move(fault));
   }
@@ -238,12 +249,13 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
     return Unexpected(strategy.error());
   }
   auto readout = std::make_shared<CompletionsReadout>();
-  readout->identity = {.id = ResponseId("cmpl-", request.identity),
+  readout->identity = {.id = ResponseId(form.id_prefix, request.identity),
                        .created = CreatedTime(request.identity),
                        .has_token_ids = message.return_token_ids()};
   readout->num_prompts = SizeOf(message.prompt());
   readout->streams = message.stream();
   readout->has_last_event = message.stream_options().include_usage();
+  readout->description = message.stream() ? form.last_event : form.response;
   CompletionOptions options =
       CompletionOptionsOf(fields, GivenSeed(message), request.default_seed, context.config);
   options.skip_special_tokens = message.skip_special_tokens();
@@ -253,36 +265,45 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
     if (auto fault = StopFault(context.interruption)) {
       return Unexpected(*std::move(fault));
     }
-    const PromptParts parts = PartsOf(request, i, *strategy, context.options.chunks);
+    const PromptParts parts =
+        PartsOf(request, i, form.prompt_field, *strategy, context.options.chunks);
     options.echo = message.echo() ? EchoOf(message, i, context) : std::string();
     if (auto fault =
             AddPrompt(parts, fields, message.n(), options, context, on_delta, prepared, *readout)) {
       return Unexpected(*std::move(fault));
     }
   }
-  prepared.form_delta = [identity = readout->identity](std::size_t output, CompletionDelta delta) {
+  prepared.form_delta = [identity = readout->identity, role = form.role, chunk = form.chunk,
+                         begun = std::set<std::size_t>()](std::size_t output,
+                                                          CompletionDelta delta) mutable {
     auto part = std::make_unique<v1::CompletionsDelta>();
     identity.Set(*part);
     identity.Add(output, std::move(delta.text), delta.token_ids, delta.finish_reason, *part);
-    return std::make_unique<EndpointResponse>(std::move(part),
-                                              v1::TextCompletionChunk::descriptor());
+    if (!role.empty() && begun.insert(output).second) {
+      part->set_role(role);
+    }
+    return std::make_unique<EndpointResponse>(std::move(part), chunk);
   };
   prepared.readout = std::move(readout);
   return prepared;
 }
 
-std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
-                                           const proto::ModelConfig& /*config*/) {
-  const CompletionsMessage& message = request.message;
+std::int64_t CompletionBytesBound(std::int64_t max_tokens, bool has_token_ids) {
   constexpr std::int64_t kIdBytes = 5;
   // Requests for more are refused later.
   constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
-  constexpr std::int64_t kMostPrompts = std::int64_t{1} << 20;
   // Tags, index, lengths and finish_reason, and in a delta also the id, the time and the frame.
   constexpr std::int64_t kChoiceBytes = 160;
-  const std::int64_t token_bytes = kTextBytesPerToken + (message.return_token_ids() ? kIdBytes : 0);
+  const std::int64_t token_bytes = kTextBytesPerToken + (has_token_ids ? kIdBytes : 0);
+  return kChoiceBytes + std::clamp<std::int64_t>(max_tokens, 0, kMostTokens) * token_bytes;
+}
+
+std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
+                                           const proto::ModelConfig& /*config*/) {
+  const CompletionsMessage& message = request.message;
+  constexpr std::int64_t kMostPrompts = std::int64_t{1} << 20;
   const std::int64_t choice =
-      kChoiceBytes + std::clamp<std::int64_t>(message.max_tokens(), 0, kMostTokens) * token_bytes;
+      CompletionBytesBound(message.max_tokens(), message.return_token_ids());
   std::int64_t bytes = std::min<std::int64_t>(message.prompt_size(), kMostPrompts) * choice;
   for (const v1::TextOrIds& prompt : message.prompt()) {
     if (message.echo()) {
