@@ -106,7 +106,8 @@ bool Contains(const JinjaValue& all, const JinjaValue& one, JinjaRuntime& runtim
   if (all.members() != nullptr || all.As<JinjaNamespace*>() != nullptr) {
     return one.text() != nullptr && all.Find(one.text()->text()) != nullptr;
   }
-  for (const JinjaValue& item : ItemsOf(all, runtime)->values) {
+  const JinjaValue::List items = ItemsOf(all, runtime);
+  for (const JinjaValue& item : items->values) {
     if (IsEqual(item, one, runtime)) {
       return true;
     }
