@@ -67,11 +67,11 @@ struct ServerOptions {
   std::vector<std::string> label_names;  ///< [num_labels] Of a classifier.
   /// Whether a priority better (lower) than 0 counts. Otherwise it is 0.
   bool trust_priority = true;
-  std::shared_ptr<const Decider> decider;  ///< Null if the server does not decide.
-  std::string no_decider_reason;           ///< Why it does not. One line.
+  std::shared_ptr<const Decider> decider;   ///< Null if the server does not decide.
+  std::string no_decider_reason;            ///< Why it does not. One line.
   std::shared_ptr<const ChatPrompts> chat;  ///< Null if the server does not chat.
   std::string no_chat_reason;               ///< Why it does not. One line.
-  std::int64_t max_questions = 1000;       ///< Of a request to /v1/systemone.
+  std::int64_t max_questions = 1000;        ///< Of a request to /v1/systemone.
 
   bool has_sglang_rules() const { return enable_mis || delimiter.has_value(); }
 
