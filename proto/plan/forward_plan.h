@@ -77,6 +77,7 @@ struct PlanRead {
   std::int32_t top_k = 0;
   float temperature = 1;
   std::optional<Draw> draw;
+  bool excludes_labels = false;
   std::int32_t first_row = -1;  ///< Index of the first row of this pass that is pooled.
   bool raw = false;
   bool keeps_length = false;

@@ -57,6 +57,7 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     if (random() % 2 == 0) {
       made.draw = {random(), static_cast<std::uint32_t>(random())};
     }
+    made.excludes_labels = random() % 2 == 0;
     if (random() % 2 == 0) {
       made.first_row = static_cast<std::int32_t>(random() % 100);
       made.raw = random() % 2 == 0;
