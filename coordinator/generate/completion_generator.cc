@@ -7,9 +7,12 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// Whether all values returned for a row are finite. Values that were not asked for are 0.
+/// Whether all values returned for a row are finite. Values that were not asked for are 0, and no
+/// token may have been left to be drawn.
 bool IsFinite(const proto::RowLogits& row) {
-  return std::isfinite(row.max) && std::isfinite(row.sum_exp) && std::isfinite(row.drawn.second) &&
+  return std::isfinite(row.max) && std::isfinite(row.sum_exp) &&
+         (row.drawn.first < 0 || std::isfinite(row.drawn.second)) &&
+         std::ranges::all_of(row.label_logits, [](float logit) { return std::isfinite(logit); }) &&
          std::all_of(row.top.begin(), row.top.end(),
                      [](const auto& best) { return std::isfinite(best.second); });
 }
@@ -24,8 +27,8 @@ CompletionGenerator::CompletionGenerator(const Tokenizer* tokenizer, std::int64_
     : tokenizer_(tokenizer),
       options_(std::move(options)),
       on_delta_(std::move(on_delta)),
-      sampler_(options_.sampling, vocab_size),
-      stop_strings_(options_.stop) {
+      sampler_(options_.sampling, vocab_size, options_.adjustments),
+      stop_strings_(options_.stop, options_.shows_stop) {
   if (tokenizer != nullptr) {
     text_stream_.emplace(*tokenizer, context);
   }
@@ -49,12 +52,15 @@ TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
   const bool stops = std::find(stop_ids.begin(), stop_ids.end(), *token) != stop_ids.end();
   const bool is_last = static_cast<std::int64_t>(step) + 1 >= options_.max_new_tokens;
 
+  const bool may_stop =
+      static_cast<std::int64_t>(step) >= options_.adjustments.options().min_tokens;
+
   std::string text = std::exchange(options_.echo, {});
-  if (text_stream_ && !stops && HasText(*token)) {
-    text += stop_strings_.Push(text_stream_->Push(*token));
+  if (text_stream_ && (!stops || options_.shows_stop) && HasText(*token)) {
+    text += stop_strings_.Push(text_stream_->Push(*token), may_stop);
   }
   if (text_stream_ && (stops || is_last)) {
-    text += stop_strings_.Push(text_stream_->Finish());
+    text += stop_strings_.Push(text_stream_->Finish(), may_stop);
     text += stop_strings_.Finish();
   }
   std::optional<FinishReason> reason;

@@ -33,7 +33,7 @@ struct CompletionDelta {
 };
 
 struct CompletionOutput {
-  std::string text;                ///< Ends before the stop string or the stop token.
+  std::string text;                ///< Ends before the stop string or the stop token, or with it.
   std::vector<TokenId> token_ids;  ///< Includes the stop token.
   FinishReason finish_reason = FinishReason::kLength;
 };
@@ -53,6 +53,7 @@ class CompletionGenerator : public TokenChooser {
                       std::vector<TokenId> context, CompletionOptions options, OnDelta on_delta);
 
   proto::RowRead Wanted() const override;
+  const proto::LabelList& Labels() const override { return sampler_.Labels(); }
   Choice Take(const proto::RowLogits& row) override;
 
   /// False if a row was not finite, which ended the completion.

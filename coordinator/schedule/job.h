@@ -52,9 +52,13 @@ class TokenChooser {
 
   virtual ~TokenChooser() = default;
 
-  /// What to read of the row before the next token. `row` and `label_list` are ignored: no labels
-  /// are read.
+  /// What to read of the row before the next token. `row` and `label_list` are ignored.
   virtual proto::RowRead Wanted() const = 0;
+  /// The tokens whose logits belong to what is wanted.
+  virtual const proto::LabelList& Labels() const {
+    static const proto::LabelList none;
+    return none;
+  }
   virtual Choice Take(const proto::RowLogits& row) = 0;
 };
 

@@ -58,7 +58,7 @@ bool SequenceRun::FitsEmptyPass() const {
   for (const Completion& completion : completions_) {
     ++cost.reads;
     if (completion.is_active && !completion.is_read_placed) {
-      cost.logit_bytes += proto::ReadBytes(completion.generation.chooser->Wanted(), 0, limits_);
+      cost.logit_bytes += WantedBytes(*completion.generation.chooser, limits_);
     }
   }
   return FitsPass(cost, limits_);
@@ -108,7 +108,8 @@ SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const 
     }
     return {score, label_lists_.at(static_cast<std::size_t>(score.label_list))};
   }
-  return {completions_[target - score_reads_.size()].generation.chooser->Wanted(), no_labels};
+  const TokenChooser& chooser = *completions_[target - score_reads_.size()].generation.chooser;
+  return {chooser.Wanted(), chooser.Labels()};
 }
 
 SequenceRun::Reads SequenceRun::ReadOf(const SequencePart& part, std::size_t i) const {
@@ -152,7 +153,7 @@ bool SequenceRun::HasRoomForRead(const SequencePart& part, const TokenChooser& c
   if (cost.reads == 0) {
     return true;
   }
-  cost += {.reads = 1, .logit_bytes = proto::ReadBytes(chooser.Wanted(), 0, limits_)};
+  cost += {.reads = 1, .logit_bytes = WantedBytes(chooser, limits_)};
   return FitsPass(cost, limits_);
 }
 
