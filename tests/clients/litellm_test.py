@@ -98,6 +98,17 @@ class OpenAi(unittest.TestCase):
         first, second = (self.client.completions.create(**request) for _ in range(2))
         self.assertEqual([choice.text for choice in first.choices], [choice.text for choice in second.choices])
 
+    def test_fields_of_sampling(self) -> None:
+        request = {**self.request, "temperature": 1, "seed": 3, "presence_penalty": 0.5, "frequency_penalty": 0.5}
+        of_vllm = {"repetition_penalty": 1.1, "min_p": 0.05, "min_tokens": 4, "bad_words": ["blue"], "return_token_ids": True}
+        choice = self.client.completions.create(**request, logit_bias={"5": -100}, extra_body=of_vllm).choices[0]
+        self.assertNotIn("blue", choice.text)
+        self.assertNotIn(5, choice.token_ids)
+        self.assertGreaterEqual(len(choice.token_ids), 4)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.completions.create(**request, logit_bias={"5": -101})
+        self.assertEqual(caught.exception.param, "logit_bias.5")
+
     def test_an_error_is_shown(self) -> None:
         with self.assertRaises(openai.BadRequestError) as caught:
             self.client.completions.create(**self.request, suffix="s")

@@ -8,12 +8,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "proto/scorecast.pb.h"
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/http_transport.h"
 #include "tests/e2e/models.h"
@@ -94,6 +96,35 @@ TEST(ServeHttp, StreamsTheCompletionThatABatchWrites) {
   const HttpReply refused = client.Call(Post("/v1/completions", R"({"prompt":"p","suffix":"s"})"));
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(json::parse(refused.body).at("error").at("param"), "suffix");
+
+  // Fields of sampling in JSON and in a message.
+  json sampled = kCompletion;
+  sampled.update({{"temperature", 1.2},
+                  {"seed", 3},
+                  {"repetition_penalty", 1.4},
+                  {"logit_bias", {{"17", 3}, {"20", -100}}},
+                  {"bad_words", {"a"}},
+                  {"min_p", 0.01}});
+  v1::Request request;
+  v1::ChunkedRequest& message = *request.mutable_chunked();
+  message.set_prompt("The harbour is open.");
+  message.set_max_new_tokens(20);
+  message.set_ignore_eos(true);
+  message.set_temperature(1.2);
+  message.set_seed(3);
+  message.set_repetition_penalty(1.4);
+  for (const auto& [id, value] : {std::pair("17", 3), std::pair("20", -100)}) {
+    v1::TokenBias& bias = *message.add_logit_bias();
+    bias.set_key(id);
+    bias.set_value(value);
+  }
+  message.add_bad_words("a");
+  message.set_min_p(0.01);
+  EXPECT_EQ(json::parse(client.Call(Post("/v1/chunked", sampled.dump())).body)
+                .at("outputs")
+                .at(0)
+                .at("text"),
+            service.Connect()->Call(request).chunked().outputs(0).text());
 }
 
 TEST(ServeHttp, SharesItsClientsLimitsWithTheRequestSocket) {

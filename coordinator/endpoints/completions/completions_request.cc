@@ -15,6 +15,7 @@
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/response_id.h"
 #include "coordinator/endpoints/text_or_ids.h"
+#include "coordinator/endpoints/truncation.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/count.h"
@@ -139,6 +140,11 @@ std::optional<Error> FieldFault(const CompletionsRequest& request, const Generat
   if (auto fault = GenerationFault(fields, /*least_tokens=*/1, context)) {
     return fault;
   }
+  if (message.has_truncate_prompt_tokens()) {
+    if (auto fault = TruncatePromptTokensFault(message.truncate_prompt_tokens())) {
+      return fault;
+    }
+  }
   if (message.has_stream_options() && !message.stream()) {
     return BadRequest("stream_options_without_stream", "stream_options need stream: true.",
                       "stream_options");
@@ -164,6 +170,10 @@ PromptParts PartsOf(const CompletionsRequest& request, int index, ChunkPositionS
   }
   parts.strategy = strategy;
   parts.max_new_tokens = message.max_tokens();
+  parts.adds_special_tokens = message.add_special_tokens();
+  if (message.has_truncate_prompt_tokens()) {
+    parts.truncate_to = message.truncate_prompt_tokens();
+  }
   return parts;
 }
 
@@ -192,6 +202,12 @@ std::optional<Error> AddPrompt(const PromptParts& parts, const GenerationFields&
                                std::int64_t n, CompletionOptions options,
                                const RequestContext& context, const OnDelta& on_delta,
                                PreparedRequest& prepared, CompletionsReadout& readout) {
+  if (parts.truncate_to && !parts.questions.empty()) {
+    return BadRequest("not_supported",
+                      "truncate_prompt_tokens is not supported for a prompt that is split at "
+                      "separators.",
+                      "truncate_prompt_tokens");
+  }
   const Expected<PromptTokens> tokens = TokenizePrompt(parts, context);
   if (!tokens) {
     return tokens.error();
@@ -244,19 +260,22 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
   readout->num_prompts = SizeOf(message.prompt());
   readout->streams = message.stream();
   readout->has_last_event = message.stream_options().include_usage();
-  CompletionOptions options =
-      CompletionOptionsOf(fields, GivenSeed(message), request.default_seed, context.config);
-  options.skip_special_tokens = message.skip_special_tokens();
-  readout->seed = options.sampling.seed;
+  Expected<CompletionOptions> options =
+      CompletionOptionsOf(fields, GivenSeed(message), request.default_seed, context);
+  if (!options) {
+    return Unexpected(std::move(options).error());
+  }
+  options->skip_special_tokens = message.skip_special_tokens();
+  readout->seed = options->sampling.seed;
   PreparedRequest prepared;
   for (int i = 0; i < message.prompt_size(); ++i) {
     if (auto fault = StopFault(context.interruption)) {
       return Unexpected(*std::move(fault));
     }
     const PromptParts parts = PartsOf(request, i, *strategy, context.options.chunks);
-    options.echo = message.echo() ? EchoOf(message, i, context) : std::string();
-    if (auto fault =
-            AddPrompt(parts, fields, message.n(), options, context, on_delta, prepared, *readout)) {
+    options->echo = message.echo() ? EchoOf(message, i, context) : std::string();
+    if (auto fault = AddPrompt(parts, fields, message.n(), *options, context, on_delta, prepared,
+                               *readout)) {
       return Unexpected(*std::move(fault));
     }
   }
