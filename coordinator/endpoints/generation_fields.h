@@ -15,6 +15,7 @@
 #include "coordinator/request/request_context.h"
 #include "proto/base/error.h"
 #include "proto/base/expected.h"
+#include "proto/model/generation_config.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::coordinator {
@@ -76,6 +77,21 @@ GenerationFields GenerationFieldsOf(const Message& message, std::int64_t max_new
     fields.chunk_position_strategy = message.chunk_position_strategy();
   }
   return fields;
+}
+
+/// Sets fields that a message does not give to the model's defaults, or to 1 (`temperature`,
+/// `top_p`, `repetition_penalty`) and 0.
+template <typename Message>
+void SetDefaults(const Message& message, const proto::GenerationConfig& defaults,
+                 GenerationFields& fields) {
+  const auto set = [](bool is_given, const auto& own, auto fallback, auto& field) {
+    field = is_given ? field : own.value_or(fallback);
+  };
+  set(message.has_temperature(), defaults.temperature, 1, fields.temperature);
+  set(message.has_top_p(), defaults.top_p, 1, fields.top_p);
+  set(message.has_top_k(), defaults.top_k, 0, fields.top_k);
+  set(message.has_min_p(), defaults.min_p, 0, fields.min_p);
+  set(message.has_repetition_penalty(), defaults.repetition_penalty, 1, fields.repetition_penalty);
 }
 
 /// The 400 of a field that must be `range`: "from 1 to 9, not 0".

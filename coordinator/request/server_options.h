@@ -10,6 +10,7 @@
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/chunk_options.h"
 #include "coordinator/text/steps/encode_options.h"
+#include "proto/model/generation_config.h"
 #include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
@@ -54,6 +55,8 @@ struct ServerOptions {
   SpecialTokensInText special_tokens_in_text = SpecialTokensInText::kAllow;
   std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
+  /// Defaults of requests to /v1/completions.
+  proto::GenerationConfig generation;
   std::shared_ptr<const Reranker> reranker;  ///< Null if the server does not rerank.
   std::string no_reranker_reason;            ///< Why it does not. One line.
   /// Of responses to requests with `documents`: kResults or kSglang.

@@ -224,6 +224,13 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "directory")
       ->type_name("NAME=TEXT")
       ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "--generation-config",
+         [&flags](const std::string& name) { flags.reads_generation_config = name == "auto"; },
+         "Defaults of requests to /v1/completions. auto: those of the model directory's "
+         "generation_config.json; none: the same for every model")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->default_str("auto");
   app.add_option("--max-questions", flags.server.max_questions,
                  "Questions of one request to /v1/systemone, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))

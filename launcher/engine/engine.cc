@@ -7,6 +7,7 @@
 
 #include "coordinator/decisions/decider.h"
 #include "coordinator/request/delimiter_flag.h"
+#include "coordinator/request/model_kind.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/files/label_names.h"
@@ -16,6 +17,7 @@
 #include "launcher/host/host_resources.h"
 #include "proto/base/count.h"
 #include "proto/log/log.h"
+#include "proto/model/generation_config.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
 #include "shard/model/open_checkpoint.h"
@@ -82,6 +84,12 @@ void LogDecider(const coordinator::ServerOptions& options) {
     proto::LogInfo("decision template {}: {}; up to {} options", options.decider->name(),
                    options.decider->reason(),
                    options.decider->labels().Most(coordinator::DecisionType::kChoice));
+  }
+}
+
+void LogGenerationConfig(const coordinator::ServerOptions& options) {
+  if (const std::string defaults = proto::Describe(options.generation); !defaults.empty()) {
+    proto::LogInfo("defaults of /v1/completions from generation_config.json: {}", defaults);
   }
 }
 
@@ -192,6 +200,7 @@ void Engine::Load(bool has_checksums) {
     }
     LogReranker(server_options_);
     LogDecider(server_options_);
+    LogGenerationConfig(server_options_);
   }
 }
 
@@ -224,6 +233,10 @@ void Engine::Configure(const EngineFlags& flags) {
     }
     server_options_.max_text_tokens =
         coordinator::ReadTokenLimit(flags.model, config_.max_position_embeddings);
+  }
+  if (flags.reads_generation_config &&
+      coordinator::KindOf(config_) == coordinator::ModelKind::kLanguageModel) {
+    server_options_.generation = proto::LoadGenerationConfig(flags.model);
   }
   server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_.num_labels);
   server_options_.embedder = EmbedderFromFlags(flags, config_);

@@ -17,6 +17,7 @@
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/base/regular_file.h"
+#include "proto/model/generation_config.h"
 #include "shard/checkpoint/checkpoint.h"
 
 namespace scorecast::launcher {
@@ -110,6 +111,7 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
       {"--rerank-template", TemplateText(flags.rerank_template, options.reranker.get())},
       {"--decision-template", TemplateText(flags.decision_template, options.decider.get())},
       {"--prompt", PromptsText(flags)},
+      {"--generation-config", proto::Describe(options.generation)},
       {"--special-tokens-in-text",
        options.special_tokens_in_text == coordinator::SpecialTokensInText::kEscape ? "escape"
                                                                                    : "allow"},

@@ -31,6 +31,7 @@ using proto::Unexpected;
 using CompletionsMessage = v1::CompletionsRequest;
 
 constexpr std::int64_t kMostCompletions = 128;
+constexpr std::int64_t kDefaultMaxTokens = 16;
 
 /// What the response and its deltas have in common.
 struct CompletionsIdentity {
@@ -93,6 +94,17 @@ struct CompletionsReadout : Readout {
   std::string Summary() const override { return proto::Count(num_prompts, "prompt"); }
   std::int64_t Items() const override { return static_cast<std::int64_t>(num_prompts); }
 };
+
+GenerationFields FieldsOf(const CompletionsMessage& message,
+                          const proto::GenerationConfig& defaults) {
+  const std::int64_t max_tokens =
+      message.has_max_tokens()
+          ? message.max_tokens()
+          : std::min(defaults.max_new_tokens.value_or(kDefaultMaxTokens), kDefaultMaxTokens);
+  GenerationFields fields = GenerationFieldsOf(message, max_tokens, "max_tokens");
+  SetDefaults(message, defaults, fields);
+  return fields;
+}
 
 std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t max_items) {
   if (message.prompt_size() == 0) {
@@ -169,7 +181,6 @@ PromptParts PartsOf(const CompletionsRequest& request, int index, ChunkPositionS
     parts.chunk_groups = std::span(message.chunk_groups().data(), SizeOf(message.chunk_groups()));
   }
   parts.strategy = strategy;
-  parts.max_new_tokens = message.max_tokens();
   parts.adds_special_tokens = message.add_special_tokens();
   if (message.has_truncate_prompt_tokens()) {
     parts.truncate_to = message.truncate_prompt_tokens();
@@ -245,7 +256,7 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
                                              const RequestContext& context,
                                              const OnDelta& on_delta) {
   const CompletionsMessage& message = request.message;
-  const GenerationFields fields = GenerationFieldsOf(message, message.max_tokens(), "max_tokens");
+  const GenerationFields fields = FieldsOf(message, context.options.generation);
   if (auto fault = FieldFault(request, fields, context)) {
     return Unexpected(*std::move(fault));
   }
@@ -272,7 +283,8 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
     if (auto fault = StopFault(context.interruption)) {
       return Unexpected(*std::move(fault));
     }
-    const PromptParts parts = PartsOf(request, i, *strategy, context.options.chunks);
+    PromptParts parts = PartsOf(request, i, *strategy, context.options.chunks);
+    parts.max_new_tokens = fields.max_new_tokens;
     options->echo = message.echo() ? EchoOf(message, i, context) : std::string();
     if (auto fault = AddPrompt(parts, fields, message.n(), *options, context, on_delta, prepared,
                                *readout)) {
@@ -300,8 +312,10 @@ std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
   // Tags, index, lengths and finish_reason, and in a delta also the id, the time and the frame.
   constexpr std::int64_t kChoiceBytes = 160;
   const std::int64_t token_bytes = kTextBytesPerToken + (message.return_token_ids() ? kIdBytes : 0);
+  const std::int64_t max_tokens =
+      message.has_max_tokens() ? message.max_tokens() : kDefaultMaxTokens;
   const std::int64_t choice =
-      kChoiceBytes + std::clamp<std::int64_t>(message.max_tokens(), 0, kMostTokens) * token_bytes;
+      kChoiceBytes + std::clamp<std::int64_t>(max_tokens, 0, kMostTokens) * token_bytes;
   std::int64_t bytes = std::min<std::int64_t>(message.prompt_size(), kMostPrompts) * choice;
   for (const v1::TextOrIds& prompt : message.prompt()) {
     if (message.echo()) {

@@ -277,6 +277,35 @@ TEST(SamplingFields, APromptIsWithoutBosOrCut) {
       << "the model has 512 positions";
 }
 
+TEST(SamplingFields, TheModelsDefaultsAreThoseOfAbsentFields) {
+  ServerOptions options;
+  options.generation = {.temperature = 0.5,
+                        .top_p = 0.6,
+                        .top_k = 7,
+                        .min_p = 0.1,
+                        .repetition_penalty = 1.4,
+                        .max_new_tokens = 5};
+  FakeServer server(options);
+  FakeServer plain{ServerOptions{}};
+  const auto text = [](FakeServer& asked, json fields) {
+    json request = {{"prompt", "once upon"}, {"seed", 4}};
+    request.update(fields);
+    return ValueOrFail(Asked<v1::CompletionsResponse>(asked, CompletionsEndpoint(), request))
+        .choices(0)
+        .text();
+  };
+  const json given = {{"temperature", 0.5}, {"top_p", 0.6},    {"top_k", 7},
+                      {"min_p", 0.1},       {"max_tokens", 5}, {"repetition_penalty", 1.4}};
+  EXPECT_EQ(text(server, json::object()), text(plain, given));
+  const json others = {{"temperature", 1.5}, {"top_p", 1},      {"top_k", 0},
+                       {"min_p", 0},         {"max_tokens", 9}, {"repetition_penalty", 1}};
+  EXPECT_EQ(text(server, others), text(plain, others)) << "a request's own fields go first";
+  const json chunked = {{"prompt", "once upon"}, {"max_new_tokens", 6}};
+  EXPECT_EQ(
+      ValueOrFail(Asked<v1::ChunkedResponse>(server, ChunkedEndpoint(), chunked)).outputs(0).text(),
+      ValueOrFail(Asked<v1::ChunkedResponse>(plain, ChunkedEndpoint(), chunked)).outputs(0).text());
+}
+
 struct Server : CheckingServer {
   auto Prepare(const std::string& body) const {
     return PrepareBody(CompletionsEndpoint(), body, context());
