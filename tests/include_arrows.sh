@@ -41,14 +41,16 @@ set_allowed() {
     # Packs for every endpoint, and knows none of their requests.
     coordinator/prompts/*) allowed="coordinator/prompts coordinator/schedule coordinator/text $contracts" ;;
     coordinator/templates/*) allowed="coordinator/templates coordinator/text $contracts" ;;
+    # Knows conversations, but no requests.
+    coordinator/chat/*) allowed="coordinator/chat coordinator/text $contracts" ;;
     coordinator/decisions/*) allowed="coordinator/decisions coordinator/templates coordinator/text $contracts" ;;
     coordinator/embeddings/*) allowed="coordinator/embeddings coordinator/text $contracts" ;;
     coordinator/rerank/*)
       allowed="coordinator/rerank coordinator/prompts coordinator/templates coordinator/text $contracts" ;;
     coordinator/resources/*)
       allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
-      allowed="$allowed coordinator/decisions coordinator/generate coordinator/rerank coordinator/schedule"
-      allowed="$allowed coordinator/text $contracts" ;;
+      allowed="$allowed coordinator/chat coordinator/decisions coordinator/generate coordinator/rerank"
+      allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
     coordinator/request/*)
       allowed="coordinator/request coordinator/embeddings coordinator/prompts coordinator/rerank"
       allowed="$allowed coordinator/schedule"
@@ -58,7 +60,7 @@ set_allowed() {
       allowed="$allowed coordinator/text $messages $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
-      allowed="$allowed coordinator/prompts coordinator/decisions coordinator/embeddings"
+      allowed="$allowed coordinator/prompts coordinator/chat coordinator/decisions coordinator/embeddings"
       allowed="$allowed coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text proto/log $messages $contracts" ;;
     coordinator/service/*)
@@ -240,6 +242,12 @@ self_check() {
 0 coordinator/rerank/a.cc #include "coordinator/prompts/b.h"
 0 coordinator/rerank/a.cc #include "coordinator/templates/b.h"
 0 coordinator/decisions/a.cc #include "coordinator/templates/b.h"
+0 coordinator/chat/a.cc #include "coordinator/text/b.h"
+1 coordinator/chat/a.cc #include "coordinator/templates/b.h"
+1 coordinator/chat/a.cc #include "coordinator/request/b.h"
+1 coordinator/request/a.cc #include "coordinator/chat/b.h"
+0 coordinator/endpoints/deep/a.cc #include "coordinator/chat/b.h"
+0 coordinator/resources/a.cc #include "coordinator/chat/b.h"
 1 coordinator/decisions/a.cc #include "coordinator/rerank/b.h"
 1 coordinator/templates/a.cc #include "coordinator/rerank/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/prompts/b.h"

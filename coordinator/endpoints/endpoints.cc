@@ -4,6 +4,7 @@
 
 #include "coordinator/endpoints/chunked/chunked_endpoint.h"
 #include "coordinator/endpoints/cohere/embed_endpoints.h"
+#include "coordinator/endpoints/completions/chat_endpoint.h"
 #include "coordinator/endpoints/completions/completions_endpoint.h"
 #include "coordinator/endpoints/decisions/systemone_endpoint.h"
 #include "coordinator/endpoints/embeddings/embeddings_endpoint.h"
@@ -17,12 +18,12 @@ namespace scorecast::coordinator {
 
 EndpointList Endpoints() {
   static const std::array endpoints = {
-      &DetokenizeEndpoint(),    &TokenizeEndpoint(),      &ChunkedEndpoint(),
-      &ClassifyEndpoint(),      &CohereV1EmbedEndpoint(), &CohereV2EmbedEndpoint(),
-      &CompletionsEndpoint(),   &EmbeddingsEndpoint(),    &PoolingEndpoint(),
-      &RerankEndpoint(),        &ScoreEndpoint(),         &SystemOneEndpoint(),
-      &TeiEmbedEndpoint(),      &TeiEmbedAllEndpoint(),   &TeiPredictEndpoint(),
-      &TeiSimilarityEndpoint(),
+      &DetokenizeEndpoint(),    &TokenizeEndpoint(),      &ChatEndpoint(),
+      &ChunkedEndpoint(),       &ClassifyEndpoint(),      &CohereV1EmbedEndpoint(),
+      &CohereV2EmbedEndpoint(), &CompletionsEndpoint(),   &EmbeddingsEndpoint(),
+      &PoolingEndpoint(),       &RerankEndpoint(),        &ScoreEndpoint(),
+      &SystemOneEndpoint(),     &TeiEmbedEndpoint(),      &TeiEmbedAllEndpoint(),
+      &TeiPredictEndpoint(),    &TeiSimilarityEndpoint(),
   };
   return endpoints;
 }

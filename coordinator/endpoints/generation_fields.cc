@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "coordinator/endpoints/adjustment_fields.h"
 #include "coordinator/generate/seed.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
@@ -38,6 +39,9 @@ std::optional<Error> SamplingFault(const GenerationFields& fields) {
   if (fields.top_k < -1) {
     return OutOfRange("top_k",
                       "0 or -1 (all) or a number of tokens, not " + std::to_string(fields.top_k));
+  }
+  if (!(fields.min_p >= 0 && fields.min_p <= 1)) {
+    return OutOfRange("min_p", "from 0 to 1");
   }
   return std::nullopt;
 }
@@ -115,6 +119,9 @@ std::optional<Error> GenerationFault(const GenerationFields& fields, std::int64_
   if (auto fault = SamplingFault(fields)) {
     return fault;
   }
+  if (auto fault = AdjustmentFault(fields)) {
+    return fault;
+  }
   return StopFault(fields, context);
 }
 
@@ -139,15 +146,17 @@ Expected<ChunkPositionStrategy> PositionStrategy(const GenerationFields& fields,
                                "chunk_position_strategy"));
 }
 
-CompletionOptions CompletionOptionsOf(const GenerationFields& fields,
-                                      std::optional<std::uint64_t> given,
-                                      std::optional<std::uint64_t> fallback,
-                                      const proto::ModelConfig& config) {
+Expected<CompletionOptions> CompletionOptionsOf(const GenerationFields& fields,
+                                                std::optional<std::uint64_t> given,
+                                                std::optional<std::uint64_t> fallback,
+                                                const RequestContext& context) {
+  const std::vector<TokenId>& eos_ids = context.config.eos_token_ids;
   CompletionOptions options;
   options.max_new_tokens = fields.max_new_tokens;
   options.sampling = {.temperature = fields.temperature,
                       .top_p = fields.top_p,
                       .top_k = fields.top_k,
+                      .min_p = fields.min_p,
                       .seed = given};
   if (!given && fields.generates() && !options.sampling.is_greedy()) {
     options.sampling.seed = fallback ? *fallback : DrawSeed();
@@ -155,8 +164,15 @@ CompletionOptions CompletionOptionsOf(const GenerationFields& fields,
   options.stop.assign(fields.stop.begin(), fields.stop.end());
   options.stop_token_ids.assign(fields.stop_token_ids.begin(), fields.stop_token_ids.end());
   if (!fields.ignore_eos) {
-    options.stop_token_ids.insert(options.stop_token_ids.end(), config.eos_token_ids.begin(),
-                                  config.eos_token_ids.end());
+    options.stop_token_ids.insert(options.stop_token_ids.end(), eos_ids.begin(), eos_ids.end());
+  }
+  options.shows_stop = fields.shows_stop;
+  if (fields.generates()) {
+    Expected<TokenAdjustments> adjustments = AdjustmentsOf(fields, context);
+    if (!adjustments) {
+      return Unexpected(std::move(adjustments).error());
+    }
+    options.adjustments = *std::move(adjustments);
   }
   return options;
 }

@@ -25,6 +25,28 @@ std::vector<TokenId> ContextOf(const PackedSequence& sequence, const Generation&
   return {end - std::min(length, kContextTokens), end};
 }
 
+/// The tokens that a completion sees when it begins, by id.
+proto::LabelList TokensBefore(const PackedSequence& sequence, const Generation& generation,
+                              std::int64_t vocab_size) {
+  std::vector<bool> is_seen(static_cast<std::size_t>(vocab_size));
+  auto token = sequence.tokens.begin();
+  for (std::size_t i = 0; i < sequence.segments.size(); ++i) {
+    const proto::Segment& segment = sequence.segments[i];
+    const auto end = token + segment.length;
+    if (segment.kind != proto::SegmentKind::kSuffix || i == generation.segment) {
+      std::for_each(token, end, [&](TokenId id) { is_seen[static_cast<std::size_t>(id)] = true; });
+    }
+    token = end;
+  }
+  std::vector<TokenId> tokens;
+  for (std::size_t id = 0; id < is_seen.size(); ++id) {
+    if (is_seen[id]) {
+      tokens.push_back(static_cast<TokenId>(id));
+    }
+  }
+  return tokens;
+}
+
 }  // namespace
 
 void PromptCompletions::Add(const PackedSequence& sequence, CompletionOptions options,
@@ -35,6 +57,13 @@ void PromptCompletions::Add(const PackedSequence& sequence, CompletionOptions op
     on_own_delta = [on_delta, i = generators_.size()](CompletionDelta delta) {
       on_delta(i, std::move(delta));
     };
+  }
+  if (options.adjustments.options().reads_prompt()) {
+    proto::LabelList prompt = TokensBefore(sequence, generation, context.config.vocab_size);
+    if (!adjustments_ || adjustments_->prompt() != prompt) {
+      adjustments_ = options.adjustments.WithPrompt(std::move(prompt));
+    }
+    options.adjustments = *adjustments_;
   }
   auto generator = std::make_shared<CompletionGenerator>(
       context.tokenizer, context.config.vocab_size, ContextOf(sequence, generation),

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace scorecast::coordinator {
 class PromptCompletions {
  public:
   /// Gives `generation` a chooser, which makes the next completion. `sequence` is that of the
-  /// generation. `on_delta` may be empty. `field` names the prompt in errors.
+  /// generation. `on_delta` may be empty. `field` names the prompt in errors. The adjustments of
+  /// `options` are those of all completions, without prompt.
   void Add(const proto::PackedSequence& sequence, CompletionOptions options, std::string field,
            const RequestContext& context, const OnDelta& on_delta, Generation& generation);
 
@@ -30,6 +32,9 @@ class PromptCompletions {
  private:
   std::vector<std::shared_ptr<const CompletionGenerator>> generators_;
   std::vector<std::string> fields_;  ///< [generators_]
+  /// Of the completion that was added last, if its prompt matters to them. Completions of a prompt
+  /// share its tokens.
+  std::optional<TokenAdjustments> adjustments_;
 };
 
 }  // namespace scorecast::coordinator

@@ -84,6 +84,9 @@ class PartsTokenizer {
           EncodeError(prefix.error(), TooManyPositions(SystemField()), SystemField()));
     }
     tokens.prefix = *std::move(prefix);
+    if (parts_.truncate_to) {
+      Truncate(tokens.prefix);
+    }
     if (auto fault = PrefixFault(tokens.prefix)) {
       return Unexpected(*std::move(fault));
     }
@@ -171,9 +174,35 @@ class PartsTokenizer {
     if (!IsText(parts_.system_prompt)) {
       return CopiedIds(parts_.system_prompt);
     }
-    return EncodeFromStart(
-        {.max_tokens = CountedTokens(limit), .interruption = context_.interruption},
-        *context_.tokenizer, Text(parts_.system_prompt), context_.options.special_tokens_in_text);
+    const std::string_view text = Text(parts_.system_prompt);
+    const std::int64_t most = parts_.truncate_to ? EncodeLimits::kUnlimited : CountedTokens(limit);
+    const EncodeLimits limits = {.max_tokens = most, .interruption = context_.interruption};
+    const SpecialTokensInText special_tokens = context_.options.special_tokens_in_text;
+    if (parts_.adds_special_tokens) {
+      return EncodeFromStart(limits, *context_.tokenizer, text, special_tokens);
+    }
+    Expected<EncodedText, EncodeFault> encoded =
+        context_.tokenizer->EncodeWithin(limits, text, {.special_tokens = special_tokens});
+    if (!encoded) {
+      return Unexpected(encoded.error());
+    }
+    return std::move(encoded->ids);
+  }
+
+  /// Leaves the last tokens of an ordinary prompt, and the BOS that was added to its text.
+  void Truncate(std::vector<TokenId>& prompt) const {
+    const std::int64_t completion = std::max<std::int64_t>(parts_.max_new_tokens - 1, 0);
+    const std::int64_t most = *parts_.truncate_to == -1
+                                  ? context_.config.max_position_embeddings - completion
+                                  : *parts_.truncate_to;
+    const std::int64_t excess = static_cast<std::int64_t>(prompt.size()) - most;
+    if (excess <= 0) {
+      return;
+    }
+    const bool has_bos = IsText(parts_.system_prompt) && parts_.adds_special_tokens &&
+                         context_.tokenizer->bos().has_value();
+    const auto begin = prompt.begin() + (has_bos ? 1 : 0);
+    prompt.erase(begin, begin + excess);
   }
 
   Expected<std::vector<TokenId>> EncodeChunk(std::size_t index, const TokenSum& sum) const {

@@ -26,6 +26,10 @@ struct PromptParts {
   std::optional<std::span<const std::int64_t>> chunk_groups;  ///< Absent: each chunk is alone.
   ChunkPositionStrategy strategy = ChunkPositionStrategy::kShared;
   std::int64_t max_new_tokens = 0;  ///< Of each completion. With 0, none is generated.
+  bool adds_special_tokens = true;  ///< BOS, before a text.
+  /// Of an ordinary prompt, only so many of the last tokens are kept, and BOS. -1: as many as the
+  /// model has positions for, with a completion.
+  std::optional<std::int64_t> truncate_to;
 };
 
 /// The parts of a prompt that is one field, `name`. A text is split at its separators if `options`

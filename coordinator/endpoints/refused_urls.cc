@@ -12,7 +12,7 @@ struct Instead {
 };
 
 constexpr std::string_view kNoChat =
-    "Chat templates are the client's: /v1/completions completes a prompt.";
+    "/v1/chat/completions continues a conversation, and /v1/completions a prompt.";
 constexpr std::string_view kNoCompletions =
     "/v1/completions completes a prompt, and /v1/score scores labels.";
 constexpr std::string_view kNoEmbeddings =
@@ -26,7 +26,6 @@ constexpr std::string_view kNoOtherDecisions =
     "Elsewhere this URL has bodies of several forms: /v1/systemone answers typed questions.";
 
 constexpr std::array kInstead = std::to_array<Instead>({
-    {"/v1/chat/completions", kNoChat},
     {"/chat/completions", kNoChat},
     {"/v1/responses", kNoChat},
     {"/v1/messages", kNoChat},

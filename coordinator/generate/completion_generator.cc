@@ -1,20 +1,11 @@
 #include "coordinator/generate/completion_generator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "coordinator/generate/token_texts.h"
+
 namespace scorecast::coordinator {
-namespace {
-
-/// Whether all values returned for a row are finite. Values that were not asked for are 0.
-bool IsFinite(const proto::RowLogits& row) {
-  return std::isfinite(row.max) && std::isfinite(row.sum_exp) && std::isfinite(row.drawn.second) &&
-         std::all_of(row.top.begin(), row.top.end(),
-                     [](const auto& best) { return std::isfinite(best.second); });
-}
-
-}  // namespace
 
 const char* Name(FinishReason reason) { return reason == FinishReason::kStop ? "stop" : "length"; }
 
@@ -24,37 +15,69 @@ CompletionGenerator::CompletionGenerator(const Tokenizer* tokenizer, std::int64_
     : tokenizer_(tokenizer),
       options_(std::move(options)),
       on_delta_(std::move(on_delta)),
-      sampler_(options_.sampling, vocab_size),
-      stop_strings_(options_.stop) {
+      sampler_(options_.sampling, vocab_size, options_.adjustments),
+      stop_strings_(options_.stop, options_.shows_stop),
+      text_offset_(CountCharacters(options_.echo)) {
   if (tokenizer != nullptr) {
     text_stream_.emplace(*tokenizer, context);
   }
 }
 
 proto::RowRead CompletionGenerator::Wanted() const {
-  return sampler_.Wanted(static_cast<std::uint32_t>(output_.token_ids.size()));
+  if (unscored_) {
+    return ScoringRead(*unscored_, *options_.logprobs);
+  }
+  proto::RowRead read = sampler_.Wanted(static_cast<std::uint32_t>(output_.token_ids.size()));
+  if (options_.logprobs && read.normalizer && !read.excludes_labels &&
+      (options_.sampling.is_greedy() || read.draw)) {
+    // The read then has the log-probabilities, too, unless the logits are divided by a temperature
+    // or a token is drawn that is not among the best. The reads of other samplings stay as they
+    // are, because all their best tokens may be drawn.
+    read.top_k = std::max(read.top_k, static_cast<std::int32_t>(*options_.logprobs));
+  }
+  return read;
+}
+
+const proto::LabelList& CompletionGenerator::Labels() const {
+  return unscored_ ? TokenChooser::Labels() : sampler_.Labels();
 }
 
 TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
-  if (!IsFinite(row)) {
+  if (!IsRowFinite(row)) {
     is_finite_ = false;
     return {Choice::Kind::kEnd, 0};
   }
   const auto step = static_cast<std::uint32_t>(output_.token_ids.size());
-  const std::optional<TokenId> token = sampler_.Take(row, step);
+  const proto::RowRead read = Wanted();
+  const std::optional<TokenId> token = unscored_ ? unscored_ : sampler_.Take(row, step);
   if (!token) {
     return {Choice::Kind::kReadAgain, 0};
+  }
+  std::optional<ScoredToken> scored;
+  if (options_.logprobs) {
+    scored = ScoreToken(*token, *options_.logprobs, read, row);
+    if (!scored) {
+      unscored_ = token;
+      return {Choice::Kind::kReadAgain, 0};
+    }
+    unscored_.reset();
+    scored->text_offset = text_offset_;
   }
   const std::vector<TokenId>& stop_ids = options_.stop_token_ids;
   const bool stops = std::find(stop_ids.begin(), stop_ids.end(), *token) != stop_ids.end();
   const bool is_last = static_cast<std::int64_t>(step) + 1 >= options_.max_new_tokens;
 
+  const bool may_stop =
+      static_cast<std::int64_t>(step) >= options_.adjustments.options().min_tokens;
+
   std::string text = std::exchange(options_.echo, {});
-  if (text_stream_ && !stops && HasText(*token)) {
-    text += stop_strings_.Push(text_stream_->Push(*token));
+  if (text_stream_ && (!stops || options_.shows_stop) && HasText(*token)) {
+    const std::string of_token = text_stream_->Push(*token);
+    text_offset_ += CountCharacters(of_token);
+    text += stop_strings_.Push(of_token, may_stop);
   }
   if (text_stream_ && (stops || is_last)) {
-    text += stop_strings_.Push(text_stream_->Finish());
+    text += stop_strings_.Push(text_stream_->Finish(), may_stop);
     text += stop_strings_.Finish();
   }
   std::optional<FinishReason> reason;
@@ -63,7 +86,7 @@ TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
   } else if (is_last) {
     reason = FinishReason::kLength;
   }
-  Give(std::move(text), *token, reason);
+  Give(std::move(text), *token, std::move(scored), reason);
   return reason ? Choice{Choice::Kind::kEnd, 0} : Choice{Choice::Kind::kToken, *token};
 }
 
@@ -71,13 +94,20 @@ bool CompletionGenerator::HasText(TokenId token) const {
   return !options_.skip_special_tokens || !tokenizer_->IsSpecial(token);
 }
 
-void CompletionGenerator::Give(std::string text, TokenId token,
+void CompletionGenerator::Give(std::string text, TokenId token, std::optional<ScoredToken> scored,
                                std::optional<FinishReason> reason) {
   output_.text += text;
   output_.token_ids.push_back(token);
   output_.finish_reason = reason.value_or(FinishReason::kLength);
+  if (scored) {
+    output_.scored.push_back(*scored);
+  }
   if (on_delta_) {
-    on_delta_({std::move(text), {token}, reason});
+    CompletionDelta delta{.text = std::move(text), .token_ids = {token}, .finish_reason = reason};
+    if (scored) {
+      delta.scored.push_back(*std::move(scored));
+    }
+    on_delta_(std::move(delta));
   }
 }
 

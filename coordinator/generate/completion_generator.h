@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/generate/completion_options.h"
+#include "coordinator/generate/scored_token.h"
 #include "coordinator/generate/stop_strings.h"
 #include "coordinator/generate/text_stream.h"
 #include "coordinator/generate/token_sampler.h"
@@ -30,11 +31,13 @@ struct CompletionDelta {
   std::string text;  ///< Whole characters. May be empty.
   std::vector<TokenId> token_ids;
   std::optional<FinishReason> finish_reason;  ///< Set in the last delta.
+  std::vector<ScoredToken> scored;            ///< [token_ids], or empty without `logprobs`.
 };
 
 struct CompletionOutput {
-  std::string text;                ///< Ends before the stop string or the stop token.
-  std::vector<TokenId> token_ids;  ///< Includes the stop token.
+  std::string text;                 ///< Ends before the stop string or the stop token, or with it.
+  std::vector<TokenId> token_ids;   ///< Includes the stop token.
+  std::vector<ScoredToken> scored;  ///< [token_ids], or empty without `logprobs`.
   FinishReason finish_reason = FinishReason::kLength;
 };
 
@@ -53,6 +56,7 @@ class CompletionGenerator : public TokenChooser {
                       std::vector<TokenId> context, CompletionOptions options, OnDelta on_delta);
 
   proto::RowRead Wanted() const override;
+  const proto::LabelList& Labels() const override;
   Choice Take(const proto::RowLogits& row) override;
 
   /// False if a row was not finite, which ended the completion.
@@ -61,7 +65,8 @@ class CompletionGenerator : public TokenChooser {
   const CompletionOutput& output() const { return output_; }
 
  private:
-  void Give(std::string text, TokenId token, std::optional<FinishReason> reason);
+  void Give(std::string text, TokenId token, std::optional<ScoredToken> scored,
+            std::optional<FinishReason> reason);
 
   bool HasText(TokenId token) const;
 
@@ -71,6 +76,9 @@ class CompletionGenerator : public TokenChooser {
   TokenSampler sampler_;
   std::optional<TextStream> text_stream_;
   StopStrings stop_strings_;
+  /// The token that was chosen from a read that did not have its log-probability.
+  std::optional<TokenId> unscored_;
+  std::int64_t text_offset_;  ///< Of the next token, in characters.
   bool is_finite_ = true;
   CompletionOutput output_;
 };

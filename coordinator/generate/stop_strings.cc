@@ -5,7 +5,8 @@
 
 namespace scorecast::coordinator {
 
-StopStrings::StopStrings(std::vector<std::string> stops) {
+StopStrings::StopStrings(std::vector<std::string> stops, bool shows_stop)
+    : shows_stop_(shows_stop) {
   for (std::string& stop : stops) {
     if (stop.empty()) {
       continue;
@@ -23,7 +24,7 @@ StopStrings::StopStrings(std::vector<std::string> stops) {
   }
 }
 
-std::string StopStrings::Push(std::string_view piece) {
+std::string StopStrings::Push(std::string_view piece, bool may_stop) {
   for (const char c : piece) {
     if (found_) {
       break;
@@ -35,12 +36,14 @@ std::string StopStrings::Push(std::string_view piece) {
         search.matched = search.border[search.matched];
       }
       search.matched += search.stop[search.matched] == c ? 1 : 0;
-      if (search.matched == search.stop.size()) {
+      if (search.matched == search.stop.size() && may_stop) {
         found_ = true;
         longest = std::max(longest, search.matched);
+      } else if (search.matched == search.stop.size()) {
+        search.matched = search.border[search.matched];
       }
     }
-    if (found_) {
+    if (found_ && !shows_stop_) {
       held_.resize(held_.size() - longest);
     }
   }

@@ -8,18 +8,20 @@
 
 namespace scorecast::coordinator {
 
-/// Cuts off a text before its first stop string, while the text arrives in pieces. The first stop
-/// string is the one that is complete first; if several end at the same place, the longest of them.
-/// The result does not depend on how the text is cut into pieces.
+/// Cuts off a text before or behind its first stop string, while the text arrives in pieces. The
+/// first stop string is the one that is complete first; if several end at the same place, the
+/// longest of them. The result does not depend on how the text is cut into pieces.
 class StopStrings {
  public:
   /// Each stop string is valid UTF-8 of less than 65536 bytes. Empty stop strings are ignored.
-  explicit StopStrings(std::vector<std::string> stops);
+  /// `shows_stop`: the text ends with the stop string that was found.
+  explicit StopStrings(std::vector<std::string> stops, bool shows_stop = false);
 
-  /// Adds a piece. Returns the text that can now be shown: no part of a stop string, and nothing
-  /// that may still become one. Returns whole characters if the pieces are whole characters. Takes
-  /// time linear in the length of the piece.
-  std::string Push(std::string_view piece);
+  /// Adds a piece. Returns the text that can now be shown: nothing that is or may still become a
+  /// part of a stop string that is not to be shown. Returns whole characters if the pieces are
+  /// whole characters. Takes time linear in the length of the piece. Without `may_stop`, stop
+  /// strings that end in the piece are not found.
+  std::string Push(std::string_view piece, bool may_stop = true);
 
   /// Returns the text that was held back. No piece may follow.
   std::string Finish();
@@ -36,6 +38,7 @@ class StopStrings {
   };
 
   std::vector<Search> searches_;
+  bool shows_stop_;
   std::string held_;
   bool found_ = false;
 };

@@ -181,6 +181,13 @@ class ResponseWriter {
         }
         return;
       }
+      case FieldDescriptor::CPPTYPE_BOOL: {
+        const auto truths = reflection.GetRepeatedFieldRef<bool>(message, field);
+        for (int i = begin; i < end; ++i) {
+          writer_.Json(truths.Get(i) ? "true" : "false");
+        }
+        return;
+      }
       case FieldDescriptor::CPPTYPE_MESSAGE:
         for (int i = begin; i < end; ++i) {
           Write(reflection.GetRepeatedMessage(message, field, i), *member.form);
@@ -196,7 +203,7 @@ class ResponseWriter {
         return;
       }
       default:
-        proto::Check(false, "lists of responses have numbers, ids, texts or messages");
+        proto::Check(false, "lists of responses have numbers, ids, truths, texts or messages");
     }
   }
 

@@ -93,7 +93,11 @@ PackedSequence PromptPacker::LayOut(std::size_t begin, std::size_t end, bool rea
     if (has_own_labels()) {
       sequence.label_lists.push_back(wants_.label_lists[block.item]);
     }
-    AddReads(sequence, block.rows, first_row, last_rows[i], has_own_labels() ? i : 0);
+    if (wants_.likelihood) {
+      AddTargets(sequence, prefix_length - 1, first_row, blocks[i]);
+    } else {
+      AddReads(sequence, block.rows, first_row, last_rows[i], has_own_labels() ? i : 0);
+    }
     first_row += static_cast<std::int32_t>(blocks[i].size());
   }
   if (sequence.label_lists.empty()) {
@@ -106,11 +110,9 @@ PackedSequence PromptPacker::LayOut(std::size_t begin, std::size_t end, bool rea
 void PromptPacker::AddPacked(PackedSequence sequence, std::size_t begin, std::size_t end) {
   std::size_t read = sequence.reads.size();
   for (std::size_t i = end; i > begin; --i) {
-    const Block& block = items_of_blocks_[i - 1];
-    const std::size_t count =
-        std::max<std::size_t>(block.rows.size(), 1) * (wants_.second_reads ? 2 : 1);
+    const std::size_t count = ReadsOfBlock(i - 1);
     read -= count;
-    packed_.items[block.item] = {packed_.sequences.size(), read, count};
+    packed_.items[items_of_blocks_[i - 1].item] = {packed_.sequences.size(), read, count};
   }
   packed_.prompt_tokens +=
       sequence.rows() - (is_prefix_counted_ ? static_cast<std::int64_t>(prefix_->size()) : 0);
@@ -122,7 +124,14 @@ void PromptPacker::AddPacked(PackedSequence sequence, std::size_t begin, std::si
 std::optional<Error> PromptPacker::AddPrompt(PackedSequence sequence, std::size_t item,
                                              std::span<const std::int32_t> rows) {
   sequence.label_lists.push_back(wants_.label_lists[has_own_labels() ? item : 0]);
-  AddReads(sequence, rows, 0, static_cast<std::int32_t>(sequence.rows()) - 1, 0);
+  if (wants_.likelihood) {
+    const std::vector<TokenId> tokens = sequence.AllTokens();
+    const std::size_t before = std::min(prefix_->size(), tokens.size());
+    const auto first_row = static_cast<std::int32_t>(before);
+    AddTargets(sequence, first_row - 1, first_row, std::span(tokens).subspan(before));
+  } else {
+    AddReads(sequence, rows, 0, static_cast<std::int32_t>(sequence.rows()) - 1, 0);
+  }
   if (auto fault = CapacityFault(sequence, limits_)) {
     fault->param = FieldOf(item);
     return fault;
@@ -131,6 +140,23 @@ std::optional<Error> PromptPacker::AddPrompt(PackedSequence sequence, std::size_
   packed_.prompt_tokens += sequence.rows();
   packed_.sequences.push_back(std::move(sequence));
   return std::nullopt;
+}
+
+std::size_t PromptPacker::ReadsOfBlock(std::size_t index) const {
+  if (wants_.likelihood) {
+    return blocks_[index].size();
+  }
+  return std::max<std::size_t>(items_of_blocks_[index].rows.size(), 1) *
+         (wants_.second_reads ? 2 : 1);
+}
+
+void PromptPacker::AddTargets(PackedSequence& sequence, std::int32_t row_before,
+                              std::int32_t first_row, std::span<const TokenId> tokens) const {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::int32_t row = i == 0 ? row_before : first_row + static_cast<std::int32_t>(i) - 1;
+    sequence.reads.push_back(
+        {.row = row, .normalizer = true, .top_k = wants_.top_k, .target = tokens[i]});
+  }
 }
 
 std::string PromptPacker::FieldOf(std::size_t item) const {

@@ -24,6 +24,9 @@ struct RowWants {
   /// Every row is read once more, behind the first read, with the normalizer. The first read then
   /// has the same bits as without the second one.
   bool second_reads = false;
+  /// The rows that are read are those before the tokens of an item, each for that token, with the
+  /// normalizer. There must be no rows and no second reads then.
+  bool likelihood = false;
 };
 
 /// The sequences of a request.
@@ -59,7 +62,8 @@ class PromptPacker {
   /// Adds an item. A whole prompt becomes a sequence at once, also if the prefix is empty, because
   /// a packed sequence has one. Other items become blocks at PackBlocks. The rows `rows`, counted
   /// from the first of `tokens.ids`, are read; if there are none, the last row is or, for a block
-  /// without tokens, the last row of the prefix.
+  /// without tokens, the last row of the prefix. The tokens of a whole prompt that has as many
+  /// before them as the prefix count as the item's.
   std::optional<proto::Error> Add(std::size_t item, Continuation tokens,
                                   std::vector<std::int32_t> rows = {});
 
@@ -92,6 +96,12 @@ class PromptPacker {
                                         std::span<const std::int32_t> rows);
   void AddReads(proto::PackedSequence& sequence, std::span<const std::int32_t> rows,
                 std::int32_t begin, std::int32_t last, std::size_t label_list) const;
+  /// Reads the row before each token, for that token. `row_before` is the row before the first one,
+  /// whose own row is `first_row`.
+  void AddTargets(proto::PackedSequence& sequence, std::int32_t row_before, std::int32_t first_row,
+                  std::span<const TokenId> tokens) const;
+  /// Number of reads of block `index`.
+  std::size_t ReadsOfBlock(std::size_t index) const;
   bool has_own_labels() const { return wants_.label_lists.size() > 1; }
 
   std::string FieldOf(std::size_t item) const;

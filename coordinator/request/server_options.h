@@ -10,10 +10,12 @@
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/chunk_options.h"
 #include "coordinator/text/steps/encode_options.h"
+#include "proto/model/generation_config.h"
 #include "proto/model/token_id.h"
 
 namespace scorecast::coordinator {
 
+class ChatPrompts;
 class Decider;
 class Reranker;
 
@@ -54,6 +56,8 @@ struct ServerOptions {
   SpecialTokensInText special_tokens_in_text = SpecialTokensInText::kAllow;
   std::string model_name = "default";  ///< In the response to a request that names no model.
   ChunkOptions chunks;
+  /// Defaults of requests to /v1/completions.
+  proto::GenerationConfig generation;
   std::shared_ptr<const Reranker> reranker;  ///< Null if the server does not rerank.
   std::string no_reranker_reason;            ///< Why it does not. One line.
   /// Of responses to requests with `documents`: kResults or kSglang.
@@ -66,9 +70,11 @@ struct ServerOptions {
   std::vector<std::string> label_names;  ///< [num_labels] Of a classifier.
   /// Whether a priority better (lower) than 0 counts. Otherwise it is 0.
   bool trust_priority = true;
-  std::shared_ptr<const Decider> decider;  ///< Null if the server does not decide.
-  std::string no_decider_reason;           ///< Why it does not. One line.
-  std::int64_t max_questions = 1000;       ///< Of a request to /v1/systemone.
+  std::shared_ptr<const Decider> decider;   ///< Null if the server does not decide.
+  std::string no_decider_reason;            ///< Why it does not. One line.
+  std::shared_ptr<const ChatPrompts> chat;  ///< Null if the server does not chat.
+  std::string no_chat_reason;               ///< Why it does not. One line.
+  std::int64_t max_questions = 1000;        ///< Of a request to /v1/systemone.
 
   bool has_sglang_rules() const { return enable_mis || delimiter.has_value(); }
 

@@ -49,7 +49,7 @@ struct Usage {
   /// items are scored one by one, counts the tokens of every prompt.
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;  ///< Tokens generated.
-  std::int64_t cached_tokens = 0;      ///< Prompt tokens whose K/V was cached.
+  std::int64_t cached_tokens = 0;      ///< Prompt tokens that were cached: see JobResult.
 
   std::int64_t total_tokens() const { return prompt_tokens + completion_tokens; }
 };

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/decisions/decider.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/json/response_writer.h"
@@ -134,6 +135,7 @@ Resource ModelsResource(const ServiceFacts& facts) {
   const ServerOptions& options = facts.options;
   model["rerank_template"] = TemplateJson(options.reranker.get(), options.no_reranker_reason);
   model["decision_template"] = TemplateJson(options.decider.get(), options.no_decider_reason);
+  model["chat_template"] = TemplateJson(options.chat.get(), options.no_chat_reason);
   OrderedJson decides;
   decides["name"] = options.model_name;
   decides["description"] = options.decider ? "Decides by the template " + options.decider->name()

@@ -29,7 +29,9 @@ struct JobResult {
   /// [sequences][reads], in the order of the job's sequences and of their reads; or the error that
   /// kept some of it from being computed: a 429, 499, 503 or 504.
   proto::Expected<std::vector<std::vector<proto::RowLogits>>> rows;
-  /// Number of prompt tokens whose K/V the first pass of their sequence found in the cache.
+  /// Number of prompt tokens whose K/V the first pass of their sequence found in the cache, without
+  /// those that were computed again because they were read. The last token of a prefix or a block
+  /// counts in any case.
   std::int64_t cached_tokens = 0;
   Clock::time_point started;   ///< When its first pass began; `finished` if there was none.
   Clock::time_point finished;  ///< When its last pass ended.
@@ -52,9 +54,13 @@ class TokenChooser {
 
   virtual ~TokenChooser() = default;
 
-  /// What to read of the row before the next token. `row` and `label_list` are ignored: no labels
-  /// are read.
+  /// What to read of the row before the next token. `row` and `label_list` are ignored.
   virtual proto::RowRead Wanted() const = 0;
+  /// The tokens whose logits belong to what is wanted.
+  virtual const proto::LabelList& Labels() const {
+    static const proto::LabelList none;
+    return none;
+  }
   virtual Choice Take(const proto::RowLogits& row) = 0;
 };
 

@@ -90,7 +90,7 @@ void SectionsBuilder::AddControl(const SpecialToken& token) {
     begins_with_token_ = true;
     first_token_ = token.id;
   }
-  if (token.takes_neighbours) {
+  if (token.takes_neighbours()) {
     greedy_token_ = token.text;
   }
   AddIds({token.id});

@@ -77,7 +77,7 @@ Tokenizer::TextState PipelineTokenizer::StateOf(TokenId id) const {
 std::vector<SpecialToken> PipelineTokenizer::special_tokens() const {
   std::vector<SpecialToken> tokens;
   for (const AddedToken& token : parts_.added_tokens.tokens()) {
-    tokens.push_back({token.id, token.content, token.lstrip || token.rstrip || token.single_word});
+    tokens.push_back({token.id, token.content, token.single_word, token.lstrip, token.rstrip});
   }
   std::sort(tokens.begin(), tokens.end(),
             [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });

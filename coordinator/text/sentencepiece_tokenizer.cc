@@ -230,10 +230,13 @@ std::vector<SpecialToken> SentencePieceTokenizer::special_tokens() const {
   }
   std::vector<SpecialToken> tokens;
   for (const auto& [id, text] : texts) {
-    const auto takes_neighbours = [&, token_id = id](const AddedToken& token) {
-      return token.id == token_id && (token.lstrip || token.rstrip || token.single_word);
-    };
-    tokens.push_back({id, text, std::ranges::any_of(added_tokens_.tokens(), takes_neighbours)});
+    SpecialToken& token = tokens.emplace_back(SpecialToken{id, text});
+    const auto added = std::ranges::find(added_tokens_.tokens(), id, &AddedToken::id);
+    if (added != added_tokens_.tokens().end()) {
+      token.single_word = added->single_word;
+      token.takes_space_before = added->lstrip;
+      token.takes_space_behind = added->rstrip;
+    }
   }
   return tokens;
 }

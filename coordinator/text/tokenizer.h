@@ -24,7 +24,12 @@ using proto::TokenId;
 struct SpecialToken {
   TokenId id = 0;
   std::string text;
-  bool takes_neighbours = false;  ///< It depends on the text beside it: white space or words.
+  // How it depends on the text beside it: see AddedToken.
+  bool single_word = false;
+  bool takes_space_before = false;
+  bool takes_space_behind = false;
+
+  bool takes_neighbours() const { return single_word || takes_space_before || takes_space_behind; }
 };
 
 /// The tokens of a text.

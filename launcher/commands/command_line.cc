@@ -218,12 +218,23 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "or a file")
       ->type_name("NAME|FILE")
       ->default_str("what the model directory says");
+  app.add_option("--chat-template", flags.chat_template,
+                 "Prompt of requests to /v1/chat/completions: a file with a template in Jinja")
+      ->type_name("FILE")
+      ->default_str("the model directory's");
   app.add_option("--prompt", flags.prompts,
                  "Text that an embedding model wants before texts of a use, such as query or "
                  "document; may be repeated. Replaces the prompt of this name in the model "
                  "directory")
       ->type_name("NAME=TEXT")
       ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "--generation-config",
+         [&flags](const std::string& name) { flags.reads_generation_config = name == "auto"; },
+         "Defaults of requests to /v1/completions. auto: those of the model directory's "
+         "generation_config.json; none: the same for every model")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->default_str("auto");
   app.add_option("--max-questions", flags.server.max_questions,
                  "Questions of one request to /v1/systemone, at most")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/decisions/decider.h"
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/delimiter_flag.h"
@@ -194,6 +195,17 @@ void PrintDecider(const coordinator::LoadedDecider& loaded) {
   std::printf("  example             %s\n", proto::Quoted(decider.Example(), 4096).c_str());
 }
 
+void PrintChat(const coordinator::LoadedChatPrompts& loaded) {
+  std::printf("\nchat\n");
+  if (!loaded.prompts) {
+    std::printf("  template            none: %s\n", loaded.no_chat_reason.c_str());
+    return;
+  }
+  std::printf("  template            %s\n", loaded.prompts->name().c_str());
+  std::printf("  why                 %s\n", loaded.prompts->reason().c_str());
+  std::printf("  example             %s\n", proto::Quoted(loaded.prompts->Example(), 4096).c_str());
+}
+
 void PrintEmbedder(const coordinator::Embedder& embedder) {
   std::printf("\nembeddings\n");
   const coordinator::EmbeddingPrompts& prompts = embedder.prompts;
@@ -289,7 +301,8 @@ int RunInspectCommand(const InspectFlags& flags) {
       tokenizer = coordinator::LoadTokenizer(
           flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template) +
                                   coordinator::ControlTokensOfDecisions(
-                                      flags.engine.model, flags.engine.decision_template));
+                                      flags.engine.model, flags.engine.decision_template) +
+                                  coordinator::TextOfChatTemplate(flags.engine.chat_template));
     });
   }
   std::optional<shard::Checkpoint> checkpoint;
@@ -317,6 +330,8 @@ int RunInspectCommand(const InspectFlags& flags) {
       flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
   const coordinator::LoadedDecider decider = coordinator::LoadDecider(
       flags.engine.model, flags.engine.decision_template, *config, tokenizer->get());
+  const coordinator::LoadedChatPrompts chat = coordinator::LoadChatPrompts(
+      flags.engine.model, flags.engine.chat_template, *config, tokenizer->get());
   const coordinator::Embedder embedder = EmbedderFromFlags(flags.engine, *config);
   const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
   const shard::HeldWeights weights = shard::HoldWeights(
@@ -330,6 +345,7 @@ int RunInspectCommand(const InspectFlags& flags) {
   PrintReadable(config, tokenizer);
   PrintReranker(reranker);
   PrintDecider(decider);
+  PrintChat(chat);
   if (config->is_embedder()) {
     PrintEmbedder(embedder);
   }

@@ -5,8 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/decisions/decider.h"
 #include "coordinator/request/delimiter_flag.h"
+#include "coordinator/request/model_kind.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/files/label_names.h"
@@ -16,6 +18,7 @@
 #include "launcher/host/host_resources.h"
 #include "proto/base/count.h"
 #include "proto/log/log.h"
+#include "proto/model/generation_config.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
 #include "shard/model/open_checkpoint.h"
@@ -82,6 +85,20 @@ void LogDecider(const coordinator::ServerOptions& options) {
     proto::LogInfo("decision template {}: {}; up to {} options", options.decider->name(),
                    options.decider->reason(),
                    options.decider->labels().Most(coordinator::DecisionType::kChoice));
+  }
+}
+
+void LogChat(const coordinator::ServerOptions& options) {
+  if (!options.chat) {
+    proto::LogInfo("requests to /v1/chat/completions are refused: {}", options.no_chat_reason);
+  } else {
+    proto::LogInfo("chat template {}: {}", options.chat->name(), options.chat->reason());
+  }
+}
+
+void LogGenerationConfig(const coordinator::ServerOptions& options) {
+  if (const std::string defaults = proto::Describe(options.generation); !defaults.empty()) {
+    proto::LogInfo("defaults of /v1/completions from generation_config.json: {}", defaults);
   }
 }
 
@@ -192,6 +209,8 @@ void Engine::Load(bool has_checksums) {
     }
     LogReranker(server_options_);
     LogDecider(server_options_);
+    LogChat(server_options_);
+    LogGenerationConfig(server_options_);
   }
 }
 
@@ -202,7 +221,8 @@ void Engine::Configure(const EngineFlags& flags) {
       flags.served_model_name.empty() ? dir.filename().string() : flags.served_model_name;
   tokenizer_ = coordinator::LoadTokenizer(
       flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template) +
-                       coordinator::ControlTokensOfDecisions(flags.model, flags.decision_template));
+                       coordinator::ControlTokensOfDecisions(flags.model, flags.decision_template) +
+                       coordinator::TextOfChatTemplate(flags.chat_template));
   if (!flags.delimiter.empty()) {
     server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
@@ -215,6 +235,10 @@ void Engine::Configure(const EngineFlags& flags) {
       coordinator::LoadDecider(flags.model, flags.decision_template, config_, tokenizer_.get());
   server_options_.decider = std::move(decider.decider);
   server_options_.no_decider_reason = std::move(decider.no_decider_reason);
+  coordinator::LoadedChatPrompts chat =
+      coordinator::LoadChatPrompts(flags.model, flags.chat_template, config_, tokenizer_.get());
+  server_options_.chat = std::move(chat.prompts);
+  server_options_.no_chat_reason = std::move(chat.no_chat_reason);
   if (config_.read_head) {
     if (flags.has_sglang_rules()) {
       throw proto::StartupError(
@@ -224,6 +248,10 @@ void Engine::Configure(const EngineFlags& flags) {
     }
     server_options_.max_text_tokens =
         coordinator::ReadTokenLimit(flags.model, config_.max_position_embeddings);
+  }
+  if (flags.reads_generation_config &&
+      coordinator::KindOf(config_) == coordinator::ModelKind::kLanguageModel) {
+    server_options_.generation = proto::LoadGenerationConfig(flags.model);
   }
   server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_.num_labels);
   server_options_.embedder = EmbedderFromFlags(flags, config_);

@@ -17,12 +17,14 @@ namespace scorecast::launcher {
 /// Flags of every command that starts an engine. docs/requests.md documents them.
 struct EngineFlags {
   std::filesystem::path model;
-  std::string served_model_name;      ///< Empty: the directory's name.
-  std::string task = "auto";          ///< One of proto::kTaskNames.
-  std::string delimiter;              ///< As given: an id or text. Empty if there is none.
-  std::string rerank_template;        ///< A name or a file; empty: what the model directory says.
-  std::string decision_template;      ///< The same.
-  std::vector<std::string> prompts;   ///< Of an embedding model, each NAME=TEXT.
+  std::string served_model_name;        ///< Empty: the directory's name.
+  std::string task = "auto";            ///< One of proto::kTaskNames.
+  std::string delimiter;                ///< As given: an id or text. Empty if there is none.
+  std::string rerank_template;          ///< A name or a file; empty: what the model directory says.
+  std::string decision_template;        ///< The same.
+  std::string chat_template;            ///< A file; empty: what the model directory says.
+  std::vector<std::string> prompts;     ///< Of an embedding model, each NAME=TEXT.
+  bool reads_generation_config = true;  ///< See ServerOptions::generation.
   coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;

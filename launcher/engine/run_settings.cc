@@ -11,12 +11,14 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/decisions/decider.h"
 #include "coordinator/rerank/reranker.h"
 #include "proto/base/digest.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/base/regular_file.h"
+#include "proto/model/generation_config.h"
 #include "shard/checkpoint/checkpoint.h"
 
 namespace scorecast::launcher {
@@ -83,6 +85,10 @@ std::string TemplateText(const std::string& flag, const coordinator::Decider* de
   return decider == nullptr ? "none" : decider->name() + DigestOfFile(flag);
 }
 
+std::string TemplateText(const std::string& flag, const coordinator::ChatPrompts* chat) {
+  return chat == nullptr ? "none" : chat->name() + DigestOfFile(flag);
+}
+
 std::string Given(bool is_given) { return is_given ? "given" : ""; }
 
 }  // namespace
@@ -109,7 +115,9 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
        options.rerank_form == coordinator::RerankForm::kSglang ? "sglang" : "results"},
       {"--rerank-template", TemplateText(flags.rerank_template, options.reranker.get())},
       {"--decision-template", TemplateText(flags.decision_template, options.decider.get())},
+      {"--chat-template", TemplateText(flags.chat_template, options.chat.get())},
       {"--prompt", PromptsText(flags)},
+      {"--generation-config", proto::Describe(options.generation)},
       {"--special-tokens-in-text",
        options.special_tokens_in_text == coordinator::SpecialTokensInText::kEscape ? "escape"
                                                                                    : "allow"},

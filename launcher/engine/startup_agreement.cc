@@ -38,6 +38,7 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
               flags.rerank_template.empty() ? "(absent)" : flags.rerank_template),
        OfFlag("--decision-template",
               flags.decision_template.empty() ? "(absent)" : flags.decision_template),
+       OfFlag("--chat-template", flags.chat_template.empty() ? "(absent)" : flags.chat_template),
        OfFlag("--task", flags.task), OfFlag("--prompt", PromptsText(flags)),
        OfFlag("--max-items", std::to_string(flags.server.max_items)),
        OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),

@@ -78,8 +78,10 @@ std::int64_t LargestReadBytes(const PlanLimits& limits) {
   if (limits.pooled_values > 0) {
     return ReadBytes(PlanRead{.first_row = 0}, 0, limits);
   }
-  const PlanRead read{
-      .normalizer = true, .top_k = static_cast<std::int32_t>(limits.vocabulary), .draw = Draw{}};
+  const PlanRead read{.normalizer = true,
+                      .top_k = static_cast<std::int32_t>(limits.vocabulary),
+                      .draw = Draw{},
+                      .target = 0};
   return ReadBytes(read, static_cast<std::size_t>(limits.vocabulary), limits);
 }
 

@@ -77,6 +77,8 @@ struct PlanRead {
   std::int32_t top_k = 0;
   float temperature = 1;
   std::optional<Draw> draw;
+  TokenId target = -1;  ///< As RowRead::target.
+  bool excludes_labels = false;
   std::int32_t first_row = -1;  ///< Index of the first row of this pass that is pooled.
   bool raw = false;
   bool keeps_length = false;
@@ -200,6 +202,7 @@ std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& l
   if (read.normalizer) {
     bytes += limits.ranks * (kNormalizer + (read.draw ? kDrawn : 0));
     bytes += std::min(std::int64_t{read.top_k} * limits.ranks, limits.vocabulary) * kToken;
+    bytes += read.target >= 0 ? sizeof(float) : 0;  // Only the rank that has the token sends it.
   }
   return bytes;
 }

@@ -75,6 +75,12 @@ struct RowRead {
   /// reads with `normalizer` may have another value than 1.
   float temperature = 1;
   std::optional<Draw> draw;  ///< Needs `normalizer`.
+  /// The token whose logit is returned besides those of the labels; -1 for none. Needs
+  /// `normalizer`. Reads of many rows each have their own target, but may share a label list.
+  TokenId target = -1;
+  /// Maximum, sum of exponentials, best tokens and draw are those of the tokens that are no labels.
+  /// The label list then has no token twice. Needs `normalizer`.
+  bool excludes_labels = false;
   /// If it is not -1, the model has a ReadHead, which pools the rows from `first_row` to `row`.
   /// They are rows of one segment, and of no other read. Of the fields above, only `row` is used.
   std::int32_t first_row = -1;

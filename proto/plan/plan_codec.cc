@@ -156,6 +156,8 @@ void WriteRead(Writer& writer, const PlanRead& read) {
     writer.Value(read.draw->seed);
     writer.Value(read.draw->step);
   }
+  writer.Value(read.target);
+  writer.Value(read.excludes_labels);
   writer.Value(read.first_row);
   if (read.is_pooled()) {
     writer.Value(read.raw);
@@ -178,6 +180,8 @@ PlanRead ReadRead(Reader& reader) {
     draw.seed = reader.Value<std::uint64_t>();
     draw.step = reader.Value<std::uint32_t>();
   }
+  read.target = reader.Value<TokenId>();
+  read.excludes_labels = reader.Value<bool>();
   read.first_row = reader.Value<std::int32_t>();
   if (read.is_pooled()) {
     read.raw = reader.Value<bool>();

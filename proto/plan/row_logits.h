@@ -12,13 +12,15 @@ namespace scorecast::proto {
 struct RowLogits {
   std::vector<float> label_logits;  ///< In the order of the read's label list.
   /// Set if the read asked for the normalizer. Over the whole vocabulary: log-probability = logit -
-  /// max - log(sum_exp).
+  /// max - log(sum_exp). If the read excludes its labels, all below is about the other tokens; if
+  /// there are no others, `sum_exp` is 0.
   float max = 0;
   double sum_exp = 0;  ///< Sum of exp(logit - max).
   /// The best `top_k` tokens as (id, logit), sorted by logit, then by id.
   std::vector<std::pair<TokenId, float>> top;
+  float target_logit = 0;  ///< That of the read's target, if it has one.
   /// If the read asked for a draw: the token drawn, and its logit plus noise. Ties go to the
-  /// smallest id.
+  /// smallest id. The id is -1 if there is no token to be drawn.
   std::pair<TokenId, double> drawn = {-1, 0};
   /// The result of a pooled read of an embedder, [ReadHead::output_size], or of a raw read,
   /// [hidden_size]. The classes of a classifier are `label_logits`, all of them in order.

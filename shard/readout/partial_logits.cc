@@ -17,10 +17,6 @@ std::int64_t OwnedLabels(const proto::LabelList& labels, proto::Range vocabulary
                        [&](TokenId id) { return vocabulary.Contains(id); });
 }
 
-std::int64_t OwnedTop(const PlanRead& read, proto::Range vocabulary) {
-  return std::min<std::int64_t>(read.top_k, vocabulary.size());
-}
-
 template <typename T>
 T Take(const std::byte*& from) {
   T value;
@@ -37,6 +33,11 @@ void Put(T value, std::byte*& to) {
 
 }  // namespace
 
+std::int64_t OwnedTop(const PlanRead& read, proto::Range vocabulary, std::int64_t owned_labels) {
+  const std::int64_t others = vocabulary.size() - (read.excludes_labels ? owned_labels : 0);
+  return std::min<std::int64_t>(read.top_k, others);
+}
+
 PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary) {
   PartialLogitsLayout layout;
   layout.offsets.reserve(plan.reads.size());
@@ -47,13 +48,14 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
   }
   for (const PlanRead& read : plan.reads) {
     layout.offsets.push_back(layout.bytes);
-    layout.bytes +=
-        static_cast<std::size_t>(owned[static_cast<std::size_t>(read.label_list)]) * sizeof(float);
+    const std::int64_t labels = owned[static_cast<std::size_t>(read.label_list)];
+    layout.bytes += static_cast<std::size_t>(labels) * sizeof(float);
     if (read.normalizer) {
       layout.bytes += sizeof(float) + sizeof(double);
-      layout.bytes +=
-          static_cast<std::size_t>(OwnedTop(read, vocabulary)) * (sizeof(TokenId) + sizeof(float));
+      layout.bytes += static_cast<std::size_t>(OwnedTop(read, vocabulary, labels)) *
+                      (sizeof(TokenId) + sizeof(float));
       layout.bytes += read.draw ? sizeof(TokenId) + sizeof(double) : 0;
+      layout.bytes += vocabulary.Contains(read.target) ? sizeof(float) : 0;
     }
   }
   return layout;
@@ -74,6 +76,9 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
       Put(part.drawn.first, bytes);
       Put(part.drawn.second, bytes);
     }
+    if (part.target_logit) {
+      Put(*part.target_logit, bytes);
+    }
   }
 }
 
@@ -90,9 +95,11 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
           plan.label_lists[static_cast<std::size_t>(read.label_list)].ids();
       proto::RowLogits& row = rows[i];
       row.label_logits.resize(labels.size());
+      std::int64_t owned = 0;
       for (std::size_t l = 0; l < labels.size(); ++l) {
         if (vocabulary.Contains(labels[l])) {
           row.label_logits[l] = Take<float>(from);
+          ++owned;
         }
       }
       if (!read.normalizer) {
@@ -106,7 +113,7 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
       } else if (!vocabulary.empty()) {
         MergeNormalizer(max, sum_exp, row.max, row.sum_exp);
       }
-      for (std::int64_t k = OwnedTop(read, vocabulary); k > 0; --k) {
+      for (std::int64_t k = OwnedTop(read, vocabulary, owned); k > 0; --k) {
         const auto id = Take<TokenId>(from);
         row.top.emplace_back(id, Take<float>(from));
       }
@@ -116,6 +123,9 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
         if (rank == 0 || IsDrawnBefore(drawn, row.drawn)) {
           row.drawn = drawn;
         }
+      }
+      if (vocabulary.Contains(read.target)) {
+        row.target_logit = Take<float>(from);
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,9 +21,10 @@ struct PartialLogits {
   // The fields below are set only if the read asks for the normalizer.
   float max = kNoScore;
   double sum_exp = 0;
-  std::vector<std::pair<proto::TokenId, float>> top;  ///< The min(top_k, slice) best (id, logit).
+  std::vector<std::pair<proto::TokenId, float>> top;  ///< The OwnedTop best (id, logit).
   /// If a token is drawn: the (id, logit + noise) with the largest sum in the slice.
   std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
+  std::optional<float> target_logit;  ///< If the slice has the read's target.
 };
 
 /// The places of the reads' partial logits in the bytes that a rank sends: the fields of
@@ -32,6 +34,11 @@ struct PartialLogitsLayout {
   std::vector<std::size_t> offsets;  ///< [reads]: byte at which each read begins.
   std::size_t bytes = 0;             ///< Bytes of all reads together.
 };
+
+/// Number of best tokens that a rank with this slice returns for a read, of whose labels it has so
+/// many.
+std::int64_t OwnedTop(const proto::PlanRead& read, proto::Range vocabulary,
+                      std::int64_t owned_labels);
 
 PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary);
 

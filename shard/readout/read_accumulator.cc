@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <ranges>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -34,7 +35,8 @@ ReadAccumulator::ReadAccumulator(const Kernels& kernels, const proto::PlanRead& 
       labels_(labels),
       ranges_(ranges),
       stride_(stride),
-      top_k_(static_cast<std::size_t>(std::min<std::int64_t>(read.top_k, vocabulary.size()))) {
+      top_k_(static_cast<std::size_t>(
+          OwnedTop(read, vocabulary, static_cast<std::int64_t>(labels.size())))) {
   part_.label_logits.resize(labels.size());
 }
 
@@ -54,24 +56,46 @@ void ReadAccumulator::Add(Range columns, const float* logits) {
 }
 
 void ReadAccumulator::AddRange(Range columns, const float* logits) {
+  const auto labels = std::ranges::subrange(
+      std::ranges::lower_bound(labels_, columns.begin, {}, &LabelColumn::column),
+      std::ranges::lower_bound(labels_, columns.end, {}, &LabelColumn::column));
+  for (const LabelColumn& label : labels) {
+    part_.label_logits[label.index] = logits[label.column - columns.begin];
+  }
+  if (const std::int64_t target = read_.target - vocabulary_.begin; columns.Contains(target)) {
+    part_.target_logit = logits[target - columns.begin];
+  }
+  Excluded excluded;
+  std::array<float, kRangeColumns> without_labels;
+  if (read_.excludes_labels && !labels.empty()) {
+    // Their places have a number that is neither the maximum nor drawn, and whose exponential is 0.
+    std::copy_n(logits, columns.size(), without_labels.begin());
+    for (const LabelColumn& label : labels) {
+      const auto at = static_cast<std::size_t>(label.column - columns.begin);
+      excluded.set(at);
+      without_labels[at] = kNoScore;
+    }
+    if (std::cmp_equal(excluded.count(), columns.size())) {
+      ranges_[columns.begin / kRangeColumns * stride_] = {};
+      return;
+    }
+    logits = without_labels.data();
+  }
   float max = kNoScore;
   double sum_exp = 0;
   kernels_.max_and_sum_exp(logits, columns.size(), &max, &sum_exp);
   // The sum of at most kRangeColumns numbers is computed in float32.
   ranges_[columns.begin / kRangeColumns * stride_] = {max, static_cast<float>(sum_exp)};
-  for (auto label = std::ranges::lower_bound(labels_, columns.begin, {}, &LabelColumn::column);
-       label != labels_.end() && label->column < columns.end; ++label) {
-    part_.label_logits[label->index] = logits[label->column - columns.begin];
-  }
   if (top_k_ > 0) {
-    FindTop(columns, logits, max);
+    FindTop(columns, logits, max, excluded);
   }
   if (read_.draw) {
     FindDraw(columns, logits, static_cast<float>(sum_exp));
   }
 }
 
-void ReadAccumulator::FindTop(Range columns, const float* logits, float max) {
+void ReadAccumulator::FindTop(Range columns, const float* logits, float max,
+                              const Excluded& excluded) {
   const float least = least_top_.load(std::memory_order_relaxed);
   if (max < least) {
     return;  // Most ranges end here.
@@ -80,7 +104,7 @@ void ReadAccumulator::FindTop(Range columns, const float* logits, float max) {
   auto end = found.begin();
   for (std::int64_t i = 0; i < columns.size(); ++i) {
     // A NaN is found, too, because it belongs to the best if there are too few numbers.
-    if (!(logits[i] < least)) {
+    if (!(logits[i] < least) && !excluded[static_cast<std::size_t>(i)]) {
       *end++ = {static_cast<TokenId>(vocabulary_.begin + columns.begin + i), logits[i]};
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <limits>
 #include <mutex>
@@ -55,8 +56,11 @@ class ReadAccumulator {
   PartialLogits Finish();
 
  private:
+  /// Columns of a range that are left out.
+  using Excluded = std::bitset<kRangeColumns>;
+
   void AddRange(proto::Range columns, const float* logits);
-  void FindTop(proto::Range columns, const float* logits, float max);
+  void FindTop(proto::Range columns, const float* logits, float max, const Excluded& excluded);
   void FindDraw(proto::Range columns, const float* logits, float sum_exp);
 
   const Kernels& kernels_;
@@ -65,7 +69,7 @@ class ReadAccumulator {
   const std::span<const LabelColumn> labels_;
   RangeNormalizer* const ranges_;
   const std::int64_t stride_;
-  const std::size_t top_k_;  ///< Not more than the tokens of the slice.
+  const std::size_t top_k_;  ///< OwnedTop.
 
   /// A logit below this cannot be among the best. The value may lag behind, and is then too low.
   /// While the best include a NaN, the value is NaN, and no logit counts as below it.

@@ -116,7 +116,7 @@ class Curl(RankingTest):
                 (["-d", "{}", "/v1/rerank"], 415, "application/x-www-form-urlencoded"),
                 (["-H", "Content-Type: application/json", "-d", "{\"query\":", "/v1/rerank"], 400, "JSON"),
                 (["-H", "Content-Type: application/json", "-d", "{}", "/v1/rerank"], 400, "query"),
-                (["-H", "Content-Type: application/json", "-d", "{}", "/v1/chat/completions"], 404, "/v1/completions"),
+                (["-H", "Content-Type: application/json", "-d", "{}", "/v1/responses"], 404, "/v1/chat/completions"),
                 (["-H", "Content-Type: application/json", "-d", "{}", "/embed_sparse"], 404, "/embed ")]:
             with self.subTest(arguments):
                 run = curl("-w", "\n%{http_code}", *arguments)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import unittest
+from pathlib import Path
 from typing import Any
 
 # Otherwise LiteLLM downloads a list of prices.
@@ -13,6 +14,8 @@ import openai
 
 from tests.clients.service import DOCUMENTS, QUERY, RankingTest, Service
 
+# The demo model has learnt sentences, not conversations: it continues the last message.
+CHAT_TEMPLATE = str(Path(__file__).parent / "chat_template.jinja")
 PROVIDERS = ["cohere", "hosted_vllm", "huggingface", "jina_ai", "litellm_proxy"]
 
 service: Service
@@ -21,7 +24,7 @@ service: Service
 def setUpModule() -> None:
     global service
     litellm.suppress_debug_info = True
-    service = unittest.enterModuleContext(Service("--served-model-name", "demo"))
+    service = unittest.enterModuleContext(Service("--served-model-name", "demo", "--chat-template", CHAT_TEMPLATE))
 
 
 def rerank(provider: str, **fields: Any) -> Any:
@@ -98,9 +101,46 @@ class OpenAi(unittest.TestCase):
         first, second = (self.client.completions.create(**request) for _ in range(2))
         self.assertEqual([choice.text for choice in first.choices], [choice.text for choice in second.choices])
 
+    def test_fields_of_sampling(self) -> None:
+        request = {**self.request, "temperature": 1, "seed": 3, "presence_penalty": 0.5, "frequency_penalty": 0.5}
+        of_vllm = {"repetition_penalty": 1.1, "min_p": 0.05, "min_tokens": 4, "bad_words": ["blue"], "return_token_ids": True}
+        choice = self.client.completions.create(**request, logit_bias={"5": -100}, extra_body=of_vllm).choices[0]
+        self.assertNotIn("blue", choice.text)
+        self.assertNotIn(5, choice.token_ids)
+        self.assertGreaterEqual(len(choice.token_ids), 4)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.completions.create(**request, logit_bias={"5": -101})
+        self.assertEqual(caught.exception.param, "logit_bias.5")
+
     def test_an_error_is_shown(self) -> None:
         with self.assertRaises(openai.BadRequestError) as caught:
             self.client.completions.create(**self.request, suffix="s")
         self.assertEqual(caught.exception.code, "not_supported")
         self.assertEqual(caught.exception.param, "suffix")
         self.assertEqual(caught.exception.type, "invalid_request_error")
+
+    def test_a_chat(self) -> None:
+        messages: Any = [{"role": "system", "content": "Be brief."},
+                         {"role": "user", "content": [{"type": "text", "text": "The sky is"}]}]
+        request: Any = {"model": "demo", "messages": messages, "max_completion_tokens": 6, "temperature": 0}
+        response = self.client.chat.completions.create(**request)
+        # The template spells no BOS, so the prompt has none.
+        ids = service.post("/tokenize", {"prompt": "The sky is", "add_special_tokens": False})["tokens"]
+        completion = self.client.completions.create(**{**self.request, "prompt": ids})
+        self.assertEqual(response.choices[0].message.content, completion.choices[0].text)
+        self.assertEqual(response.choices[0].message.role, "assistant")
+        self.assertEqual(response.object, "chat.completion")
+        self.assertEqual(response.usage.prompt_tokens, completion.usage.prompt_tokens)
+        chunks = list(self.client.chat.completions.create(**request, stream=True, stream_options={"include_usage": True}))
+        self.assertEqual(chunks[0].choices[0].delta.role, "assistant")
+        self.assertEqual("".join(chunk.choices[0].delta.content for chunk in chunks[:-1]), completion.choices[0].text)
+        self.assertEqual(chunks[-2].choices[0].finish_reason, completion.choices[0].finish_reason)
+        self.assertEqual(chunks[-1].usage.completion_tokens, completion.usage.completion_tokens)
+        through_litellm = litellm.completion(model="openai/demo", api_base=service.url + "/v1", api_key="unused", messages=messages,
+                                             max_tokens=6, temperature=0)
+        self.assertEqual(through_litellm.choices[0].message.content, completion.choices[0].text)
+
+    def test_an_error_of_a_chat_is_shown(self) -> None:
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.chat.completions.create(model="demo", messages=[{"role": "tool", "content": "x", "tool_call_id": "y"}])
+        self.assertEqual(caught.exception.param, "messages[0].tool_call_id")

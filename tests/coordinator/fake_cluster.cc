@@ -61,8 +61,14 @@ RowLogits ReadRow(const Digest& digest, const proto::LabelList& labels, const Re
   if (!read.normalizer) {
     return row;
   }
+  if (read.target >= 0) {
+    row.target_logit = digest.Logit(read.target) / read.temperature;
+  }
   std::vector<std::pair<TokenId, float>> all;
   for (TokenId id = 0; id < vocab_size; ++id) {
+    if (read.excludes_labels && std::ranges::find(labels, id) != labels.end()) {
+      continue;
+    }
     all.emplace_back(id, digest.Logit(id) / read.temperature);
     if (read.draw) {
       const double key = static_cast<double>(all.back().second) +
@@ -74,11 +80,11 @@ RowLogits ReadRow(const Digest& digest, const proto::LabelList& labels, const Re
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  row.max = all.front().second;
+  row.max = all.empty() ? std::numeric_limits<float>::lowest() : all.front().second;
   for (const auto& [id, logit] : all) {
     row.sum_exp += std::exp(static_cast<double>(logit) - static_cast<double>(row.max));
   }
-  all.resize(static_cast<std::size_t>(read.top_k));
+  all.resize(std::min(all.size(), static_cast<std::size_t>(read.top_k)));
   row.top = std::move(all);
   return row;
 }
@@ -228,9 +234,10 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
     Check(0 <= read.label_list &&
               read.label_list < static_cast<std::int64_t>(plan.label_lists.size()),
           "label list");
-    Check(read.normalizer || (read.top_k == 0 && !read.draw && read.temperature == 1),
-          "top_k, draw and temperature need the normalizer");
-    Check(read.top_k <= vocab_size_, "top_k in vocabulary");
+    Check(read.normalizer || (read.top_k == 0 && !read.draw && read.temperature == 1 &&
+                              read.target < 0 && !read.excludes_labels),
+          "top_k, draw, temperature, target and the exclusion of labels need the normalizer");
+    Check(read.top_k <= vocab_size_ && read.target < vocab_size_, "tokens in vocabulary");
   }
   std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));
   std::vector<bool> pass_written(static_cast<std::size_t>(limits_.pass_kv_rows));

@@ -169,9 +169,19 @@ TEST(Prompts, AnySeparatorMayBeChosen) {
   EXPECT_EQ(run.Body(0).at("scores"), run.Body(1).at("scores"));
 }
 
-/// Options of a sampled completion that continues after EOS.
+/// Options of a sampled completion that continues after EOS. With odd seeds, some logits are
+/// adjusted.
 json Sampled(std::uint64_t seed) {
-  return {{"temperature", 1.5}, {"seed", seed}, {"max_new_tokens", 40}, {"ignore_eos", true}};
+  json options = {
+      {"temperature", 1.5}, {"seed", seed}, {"max_new_tokens", 40}, {"ignore_eos", true}};
+  if (seed % 2 == 1) {
+    options.update({{"repetition_penalty", 1.3},
+                    {"frequency_penalty", 0.4},
+                    {"logit_bias", {{"300", 4}, {"5", -100}}},
+                    {"min_tokens", 10}});
+    options[seed % 4 == 1 ? "top_p" : "min_p"] = seed % 4 == 1 ? 0.95 : 0.01;
+  }
+  return options;
 }
 
 TEST(Sampling, TheTextDependsOnTheSeedAndNotOnOtherRequests) {
@@ -212,7 +222,10 @@ TEST(Sampling, OtherSeedsGiveOtherTexts) {
   unseeded.erase("seed");
   requests.push_back(ToChunked(unseeded));
   requests.push_back(ToChunked(unseeded));
+  requests.push_back(ToChunked(With(OneReading().Structured(), Sampled(7))));
   const BatchRun run = RunAndExpectSuccess({DemoModelDirectory(), {}, 2, ""}, requests);
+  const BatchRun on_one = RunAndExpectSuccess({DemoModelDirectory(), {}, 0, ""}, {requests.back()});
+  EXPECT_EQ(Output(run, 5), Output(on_one, 0)) << "ranks leave adjusted tokens to rank 0";
   EXPECT_NE(Output(run, 0), Output(run, 1));
   EXPECT_NE(Output(run, 0), Output(run, 2));
   EXPECT_NE(Output(run, 1), Output(run, 2));
@@ -254,10 +267,10 @@ TEST(Sampling, TopKAndTopPCutTheTail) {
   const json greedy = {{"max_new_tokens", 20}, {"ignore_eos", true}};
   std::vector<EndpointRequest> requests;
   for (const json& options :
-       {greedy, With(Sampled(9), {{"top_k", 1}, {"max_new_tokens", 20}}),
-        With(Sampled(9), {{"top_p", 1e-6}, {"max_new_tokens", 20}}), Sampled(9),
-        With(Sampled(9), {{"top_p", 1}, {"top_k", 0}}), With(Sampled(9), {{"top_k", 1000000}}),
-        With(Sampled(9), {{"top_p", 0.5}}), With(Sampled(9), {{"top_k", 3}})}) {
+       {greedy, With(Sampled(8), {{"top_k", 1}, {"max_new_tokens", 20}}),
+        With(Sampled(8), {{"top_p", 1e-6}, {"max_new_tokens", 20}}), Sampled(8),
+        With(Sampled(8), {{"top_p", 1}, {"top_k", 0}}), With(Sampled(8), {{"top_k", 1000000}}),
+        With(Sampled(8), {{"top_p", 0.5}}), With(Sampled(8), {{"top_k", 3}})}) {
     requests.push_back(ToChunked(With(OneReading().Structured(), options)));
   }
   for (const int ranks : {0, 3}) {

@@ -4,21 +4,25 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "proto/scorecast.pb.h"
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/http_transport.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/numbered_requests.h"
 #include "tests/e2e/service.h"
+#include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
 namespace serve_http_test {
@@ -94,6 +98,102 @@ TEST(ServeHttp, StreamsTheCompletionThatABatchWrites) {
   const HttpReply refused = client.Call(Post("/v1/completions", R"({"prompt":"p","suffix":"s"})"));
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(json::parse(refused.body).at("error").at("param"), "suffix");
+
+  // Fields of sampling in JSON and in a message.
+  json sampled = kCompletion;
+  sampled.update({{"temperature", 1.2},
+                  {"seed", 3},
+                  {"repetition_penalty", 1.4},
+                  {"logit_bias", {{"17", 3}, {"20", -100}}},
+                  {"bad_words", {"a"}},
+                  {"min_p", 0.01}});
+  v1::Request request;
+  v1::ChunkedRequest& message = *request.mutable_chunked();
+  message.set_prompt("The harbour is open.");
+  message.set_max_new_tokens(20);
+  message.set_ignore_eos(true);
+  message.set_temperature(1.2);
+  message.set_seed(3);
+  message.set_repetition_penalty(1.4);
+  for (const auto& [id, value] : {std::pair("17", 3), std::pair("20", -100)}) {
+    v1::TokenBias& bias = *message.add_logit_bias();
+    bias.set_key(id);
+    bias.set_value(value);
+  }
+  message.add_bad_words("a");
+  message.set_min_p(0.01);
+  EXPECT_EQ(json::parse(client.Call(Post("/v1/chunked", sampled.dump())).body)
+                .at("outputs")
+                .at(0)
+                .at("text"),
+            service.Connect()->Call(request).chunked().outputs(0).text());
+}
+
+TEST(ServeHttp, ContinuesAConversationAsTheOtherTransportsDo) {
+  const reference::TempDirectory directory;
+  const std::filesystem::path chat_template = directory.path() / "chat.jinja";
+  std::ofstream(chat_template)
+      << "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>"
+         "\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  const BatchCommand command = {
+      MakeModel("ignore-merges"), {"--chat-template", chat_template.string()}, 2};
+  const json hello = json::array({json{{"role", "user"}, {"content", "The harbour is open."}}});
+  const json chat = {
+      {"messages", hello}, {"max_tokens", 12}, {"temperature", 0}, {"ignore_eos", true}};
+  const BatchRun batch = RunRequests(command, {{"/v1/chat/completions", chat}}, Transport::kBatch);
+  ASSERT_EQ(batch.exit_code, 0) << batch.err;
+  const auto expected =
+      batch.Body(0).at("choices").at(0).at("message").at("content").get<std::string>();
+
+  const Service service(command);
+  HttpClient client = ConnectToHttp(service);
+  const auto post = [&](const std::string& url, const json& body) {
+    const HttpReply reply = client.Call(Post(url, body.dump()));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return reply.body;
+  };
+  const json whole = json::parse(post("/v1/chat/completions", chat));
+  EXPECT_EQ(whole.at("choices").at(0).at("message"),
+            (json{{"role", "assistant"}, {"content", expected}}));
+  const json prompt = {
+      {"prompt", "<|im_start|>user\nThe harbour is open.<|im_end|>\n<|im_start|>assistant\n"},
+      {"max_tokens", 12},
+      {"temperature", 0},
+      {"ignore_eos", true}};
+  const json completion = json::parse(post("/v1/completions", prompt));
+  EXPECT_EQ(completion.at("choices").at(0).at("text"), expected) << "the prompt that it renders";
+  EXPECT_EQ(completion.at("usage").at("prompt_tokens"), whole.at("usage").at("prompt_tokens"));
+
+  json streaming = chat;
+  streaming.update({{"stream", true}, {"stream_options", {{"include_usage", true}}}});
+  std::string streamed;
+  bool has_begun = false;
+  json last;
+  for (const std::string& line : LinesOf(post("/v1/chat/completions", streaming))) {
+    if (line.starts_with("data: {")) {
+      last = json::parse(line.substr(6));
+      for (const json& choice : last.at("choices")) {
+        EXPECT_EQ(choice.at("delta").contains("role"), !std::exchange(has_begun, true));
+        streamed += choice.at("delta").at("content").get<std::string>();
+      }
+    }
+  }
+  EXPECT_EQ(streamed, expected);
+  EXPECT_EQ(last.at("usage").at("completion_tokens"), 12);
+
+  v1::Request request;
+  request.mutable_chat()->add_messages()->set_role("user");
+  request.mutable_chat()->mutable_messages(0)->mutable_content()->set_text("The harbour is open.");
+  request.mutable_chat()->set_max_tokens(12);
+  request.mutable_chat()->set_temperature(0);
+  request.mutable_chat()->set_ignore_eos(true);
+  EXPECT_EQ(service.Connect()->Call(request).completions().choices(0).text(), expected);
+
+  json spelled = chat;
+  spelled["messages"][0]["content"] = "The harbour is open.<|im_end|>";
+  EXPECT_GT(json::parse(post("/v1/chat/completions", spelled)).at("usage").at("prompt_tokens"),
+            whole.at("usage").at("prompt_tokens").get<int>() + 1)
+      << "a control token that a message spells is text";
 }
 
 TEST(ServeHttp, SharesItsClientsLimitsWithTheRequestSocket) {

@@ -117,6 +117,16 @@ TEST_F(Startup, ABrokenTokenizer) {
   ExpectRefused(model_, {{}, HasSubstr("tokenizer.json")});
 }
 
+TEST_F(Startup, TheGenerationConfig) {
+  const std::filesystem::path file = model_ / "generation_config.json";
+  WriteFile(file, R"({"temperature":0.6,"top_p":7})");
+  ExpectRefused(model_, {{}, AllOf(HasSubstr(file.string()), HasSubstr("top_p is 7"))});
+  EXPECT_EQ(RunWith(model_, {"--generation-config", "none"}).exit_code, 0);
+  WriteFile(file, R"({"temperature":0.6,"top_p":0.7})");
+  EXPECT_THAT(RunWith(model_, {}).err,
+              HasSubstr("from generation_config.json: temperature 0.6, top_p 0.7\n"));
+}
+
 TEST_F(Startup, TheDelimiter) {
   const auto flag = [](const std::string& value) {
     return std::vector<std::string>{"--multi-item-scoring-delimiter", value};

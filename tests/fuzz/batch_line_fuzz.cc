@@ -11,6 +11,7 @@
 #include "coordinator/transports/batch/batch.h"
 #include "proto/base/check.h"
 #include "proto/log/log.h"
+#include "tests/coordinator/endpoints/chat_server.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/transports/batch/stream_files.h"
 
@@ -28,7 +29,7 @@ scorecast::coordinator::ServerOptions OneByOne() {
 
 struct Servers {
   FakeServer sglang;
-  FakeServer multi_item{scorecast::coordinator::ServerOptions{}};
+  FakeServer multi_item{scorecast::coordinator::WithChat()};
   FakeServer one_by_one{OneByOne()};
 };
 

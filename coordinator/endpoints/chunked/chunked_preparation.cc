@@ -171,12 +171,15 @@ Expected<PreparedRequest> PrepareChunked(ChunkedRequest own, const RequestContex
     return Unexpected(*std::move(fault));
   }
   // The options are the same for every question, including the seed.
-  const CompletionOptions options =
+  const Expected<CompletionOptions> options =
       CompletionOptionsOf(fields, request.has_seed() ? std::optional(request.seed()) : std::nullopt,
-                          own.default_seed, context.config);
-  readout->seed = options.sampling.seed;
+                          own.default_seed, context);
+  if (!options) {
+    return Unexpected(options.error());
+  }
+  readout->seed = options->sampling.seed;
   for (std::size_t i = 0; i < prompt->generations.size(); ++i) {
-    readout->completions.Add(prompt->sequence, options, parts.names[i], context, on_delta,
+    readout->completions.Add(prompt->sequence, *options, parts.names[i], context, on_delta,
                              prompt->generations[i]);
   }
   PreparedRequest prepared;

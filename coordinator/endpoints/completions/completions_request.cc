@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "coordinator/endpoints/completions/completion_logprobs.h"
+#include "coordinator/endpoints/completions/completions_readout.h"
 #include "coordinator/endpoints/generation_fields.h"
 #include "coordinator/endpoints/prompt_completions.h"
 #include "coordinator/endpoints/prompt_sequence.h"
@@ -15,9 +18,10 @@
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/response_id.h"
 #include "coordinator/endpoints/text_or_ids.h"
+#include "coordinator/endpoints/truncation.h"
+#include "coordinator/generate/token_texts.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
-#include "proto/base/count.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -29,69 +33,18 @@ using proto::Expected;
 using proto::Unexpected;
 using CompletionsMessage = v1::CompletionsRequest;
 
-constexpr std::int64_t kMostCompletions = 128;
+constexpr std::int64_t kDefaultMaxTokens = 16;
 
-/// What the response and its deltas have in common.
-struct CompletionsIdentity {
-  std::string id;
-  std::int64_t created = 0;
-  bool has_token_ids = false;
-
-  template <typename Message>
-  void Set(Message& message) const {
-    message.set_id(id);
-    message.set_created(created);
-  }
-
-  /// Adds a completion, or a part of one, and takes its text.
-  template <typename Message>
-  void Add(std::size_t index, std::string text, const std::vector<TokenId>& token_ids,
-           const std::optional<FinishReason>& reason, Message& message) const {
-    v1::Completion& choice = *message.add_choices();
-    choice.set_index(static_cast<std::int64_t>(index));
-    choice.set_text(std::move(text));
-    if (has_token_ids) {
-      choice.mutable_token_ids()->Assign(token_ids.begin(), token_ids.end());
-    }
-    if (reason) {
-      choice.set_finish_reason(Name(*reason));
-    }
-  }
-};
-
-struct CompletionsReadout : Readout {
-  CompletionsIdentity identity;
-  PromptCompletions completions;
-  std::optional<std::uint64_t> seed;
-  std::size_t num_prompts = 0;
-  bool streams = false;
-  bool has_last_event = false;  ///< Of a stream.
-
-  Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& /*rows*/) override {
-    const Expected<std::vector<const CompletionOutput*>> outputs = completions.Outputs();
-    if (!outputs) {
-      return Unexpected(outputs.error());
-    }
-    auto message = std::make_unique<v1::CompletionsResponse>();
-    identity.Set(*message);
-    for (std::size_t i = 0; i < outputs->size() && !streams; ++i) {
-      const CompletionOutput& output = *(*outputs)[i];
-      identity.Add(i, output.text, output.token_ids, output.finish_reason, *message);
-    }
-    message->mutable_usage()->set_completion_tokens(completions.num_tokens());
-    if (seed) {
-      message->set_seed(static_cast<std::int64_t>(*seed));
-    }
-    auto response =
-        std::make_unique<EndpointResponse>(std::move(message), v1::TextCompletion::descriptor());
-    if (streams && !has_last_event) {
-      response->SetNoEvent();
-    }
-    return response;
-  }
-  std::string Summary() const override { return proto::Count(num_prompts, "prompt"); }
-  std::int64_t Items() const override { return static_cast<std::int64_t>(num_prompts); }
-};
+GenerationFields FieldsOf(const CompletionsMessage& message, const std::string& max_field,
+                          const proto::GenerationConfig& defaults) {
+  const std::int64_t max_tokens =
+      message.has_max_tokens()
+          ? message.max_tokens()
+          : std::min(defaults.max_new_tokens.value_or(kDefaultMaxTokens), kDefaultMaxTokens);
+  GenerationFields fields = GenerationFieldsOf(message, max_tokens, max_field);
+  SetDefaults(message, defaults, fields);
+  return fields;
+}
 
 std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t max_items) {
   if (message.prompt_size() == 0) {
@@ -114,14 +67,84 @@ std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t 
 }
 
 std::optional<Error> EchoFault(const CompletionsMessage& message, const RequestContext& context) {
+  if (message.echo() && message.has_truncate_prompt_tokens()) {
+    return BadRequest("not_supported",
+                      "echo is not supported with truncate_prompt_tokens: the text that belongs to "
+                      "the tokens that are kept is not known.",
+                      "echo");
+  }
   const bool has_ids = std::ranges::any_of(
       message.prompt(), [](const v1::TextOrIds& prompt) { return prompt.has_ids(); });
-  return message.echo() && has_ids && context.tokenizer == nullptr
+  return message.echo() && has_ids && context.tokenizer == nullptr && !message.has_logprobs()
              ? std::optional(BadRequest("no_tokenizer",
                                         "This model has no tokenizer: the text of "
                                         "a prompt of ids is not known.",
                                         "echo"))
              : std::nullopt;
+}
+
+/// Bytes of a token's place in `logprobs`.
+std::int64_t LogprobsBytes(std::int64_t most) {
+  constexpr std::int64_t kSpellingBytes = 2 + kTextBytesPerToken;
+  const std::int64_t entries = std::clamp<std::int64_t>(most, 0, kMostLogprobs) + 1;
+  return kSpellingBytes + 2 * kListBytes + 2 * kNumberBytes +
+         entries * (kSpellingBytes + kNumberBytes);
+}
+
+/// Bytes of a token's place in `prompt_logprobs`.
+std::int64_t RankedBytes(std::int64_t most) {
+  constexpr std::int64_t kKeyBytes = 2 + 10;
+  const std::int64_t entries = std::clamp<std::int64_t>(most, 0, kMostLogprobs) + 1;
+  return kListBytes + entries * (kKeyBytes + kListBytes + 2 * kNumberBytes + kTextBytesPerToken);
+}
+
+std::optional<Error> LogprobsRangeFault(const CompletionsMessage& message) {
+  const auto fault = [](const char* field, std::int64_t value) {
+    return value >= 0 && value <= kMostLogprobs
+               ? std::nullopt
+               : std::optional(OutOfRange(field, "from 0 to " + std::to_string(kMostLogprobs) +
+                                                     ", not " + std::to_string(value)));
+  };
+  if (auto of_tokens = fault("logprobs", message.logprobs())) {
+    return of_tokens;
+  }
+  if (auto of_prompt = fault("prompt_logprobs", message.prompt_logprobs())) {
+    return of_prompt;
+  }
+  const std::string start = "prompt_logprob_start";
+  if (message.prompt_logprob_start() < 0) {
+    return OutOfRange(start, "at least 0, not " + std::to_string(message.prompt_logprob_start()));
+  }
+  const bool has_prompts =
+      message.has_prompt_logprobs() || (message.echo() && message.has_logprobs());
+  if (message.prompt_logprob_start() > 0 && !has_prompts) {
+    return BadRequest("prompt_logprob_start_without_logprobs",
+                      start + " needs prompt_logprobs, or echo with logprobs.", start);
+  }
+  return std::nullopt;
+}
+
+/// The 400 of what a stream cannot have, because only tokens that are generated are sent.
+std::optional<Error> StreamFault(const CompletionsMessage& message) {
+  if (!message.stream()) {
+    return message.has_stream_options()
+               ? std::optional(BadRequest("stream_options_without_stream",
+                                          "stream_options need stream: true.", "stream_options"))
+               : std::nullopt;
+  }
+  const auto unsupported = [](const std::string& what, const std::string& field) {
+    return BadRequest("not_supported", what + " is not supported in a stream.", field);
+  };
+  if (message.has_max_tokens() && message.max_tokens() == 0) {
+    return unsupported("max_tokens 0", "stream");
+  }
+  if (message.has_prompt_logprobs()) {
+    return unsupported("prompt_logprobs", "prompt_logprobs");
+  }
+  if (message.echo() && message.has_logprobs()) {
+    return unsupported("logprobs with echo", "logprobs");
+  }
+  return std::nullopt;
 }
 
 std::optional<Error> FieldFault(const CompletionsRequest& request, const GenerationFields& fields,
@@ -136,42 +159,56 @@ std::optional<Error> FieldFault(const CompletionsRequest& request, const Generat
   if (auto fault = WeightingFault(fields)) {
     return fault;
   }
-  if (auto fault = GenerationFault(fields, /*least_tokens=*/1, context)) {
+  if (auto fault = GenerationFault(fields, /*least_tokens=*/0, context)) {
     return fault;
   }
-  if (message.has_stream_options() && !message.stream()) {
-    return BadRequest("stream_options_without_stream", "stream_options need stream: true.",
-                      "stream_options");
+  if (auto fault = LogprobsRangeFault(message)) {
+    return fault;
+  }
+  if (message.has_truncate_prompt_tokens()) {
+    if (auto fault = TruncatePromptTokensFault(message.truncate_prompt_tokens())) {
+      return fault;
+    }
+  }
+  if (auto fault = StreamFault(message)) {
+    return fault;
   }
   return EchoFault(message, context);
 }
 
 /// "prompt[1]", or "prompt" if there is only one.
-std::string PromptField(const CompletionsMessage& message, int index) {
-  return message.prompt_size() == 1 ? "prompt" : At("prompt", static_cast<std::size_t>(index));
+std::string PromptField(const CompletionsMessage& message, int index, const std::string& field) {
+  return message.prompt_size() == 1 ? field : At(field, static_cast<std::size_t>(index));
 }
 
-PromptParts PartsOf(const CompletionsRequest& request, int index, ChunkPositionStrategy strategy,
-                    const ChunkOptions& options) {
+PromptParts PartsOf(const CompletionsRequest& request, int index, const std::string& field,
+                    ChunkPositionStrategy strategy, const ChunkOptions& options) {
   const CompletionsMessage& message = request.message;
   ChunkOptions own = options;
   own.enable_chunk_aware = options.enable_chunk_aware && message.chunk_aware();
   PromptParts parts =
-      PartsOfPrompt(ViewOf(message.prompt(index)), PromptField(message, index), own);
+      PartsOfPrompt(ViewOf(message.prompt(index)), PromptField(message, index, field), own);
   if (message.chunk_groups_size() > 0 ||
       request.IsEmptyList(CompletionsMessage::kChunkGroupsFieldNumber)) {
     parts.chunk_groups = std::span(message.chunk_groups().data(), SizeOf(message.chunk_groups()));
   }
   parts.strategy = strategy;
-  parts.max_new_tokens = message.max_tokens();
+  parts.adds_special_tokens = message.add_special_tokens();
+  if (message.has_truncate_prompt_tokens()) {
+    parts.truncate_to = message.truncate_prompt_tokens();
+  }
   return parts;
 }
 
-/// The text of a prompt, with which its completions begin.
+/// The text of a prompt, with which its completions begin. That of ids is empty without a
+/// tokenizer.
 std::string EchoOf(const CompletionsMessage& message, int index, const RequestContext& context) {
   const TextOrIds prompt = ViewOf(message.prompt(index));
   if (IsText(prompt)) {
     return std::string(Text(prompt));
+  }
+  if (context.tokenizer == nullptr) {
+    return "";
   }
   std::vector<TokenId> ids = CopiedIds(prompt);
   if (message.skip_special_tokens()) {
@@ -192,19 +229,33 @@ std::optional<Error> AddPrompt(const PromptParts& parts, const GenerationFields&
                                std::int64_t n, CompletionOptions options,
                                const RequestContext& context, const OnDelta& on_delta,
                                PreparedRequest& prepared, CompletionsReadout& readout) {
+  if (parts.truncate_to && !parts.questions.empty()) {
+    return BadRequest("not_supported",
+                      "truncate_prompt_tokens is not supported for a prompt that is split at "
+                      "separators.",
+                      "truncate_prompt_tokens");
+  }
   const Expected<PromptTokens> tokens = TokenizePrompt(parts, context);
   if (!tokens) {
     return tokens.error();
   }
-  if (!options.echo.empty() && !tokens->questions.empty()) {
+  if ((readout.echoes || readout.prompt_logprobs) && !tokens->questions.empty()) {
+    const std::string field = readout.echoes ? "echo" : "prompt_logprobs";
     return BadRequest("not_supported",
-                      "echo is not supported for a prompt that is split at separators.", "echo");
+                      field + " is not supported for a prompt that is split at separators.", field);
   }
   Expected<PromptSequence> prompt = PackPrompt(parts, *tokens, n, fields.max_field, context);
   if (!prompt) {
     return std::move(prompt).error();
   }
   prompt->sequence.block_weighting = WeightingOf(fields);
+  RepeatedPrompt& repeated = readout.prompts.emplace_back(
+      RepeatedPrompt{.field = parts.names.front(), .echo = options.echo});
+  if (const std::optional<PromptRows> read = readout.PromptReads()) {
+    AddPromptReads(*read, prompt->sequence);
+    repeated.tokens = prompt->sequence.AllTokens();
+    repeated.is_text = IsText(parts.system_prompt);
+  }
   if (auto fault = PromptCapacityFault(*prompt, parts, context)) {
     return fault;
   }
@@ -228,8 +279,20 @@ std::optional<Error> AddPrompt(const PromptParts& parts, const GenerationFields&
 Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
                                              const RequestContext& context,
                                              const OnDelta& on_delta) {
+  return CompletePrompts(std::move(request),
+                         {.id_prefix = "cmpl-",
+                          .prompt_field = "prompt",
+                          .max_field = "max_tokens",
+                          .response = v1::TextCompletion::descriptor(),
+                          .last_event = v1::TextCompletion::descriptor(),
+                          .chunk = v1::TextCompletionChunk::descriptor()},
+                         context, on_delta);
+}
+
+Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const CompletionsForm& form,
+                                          const RequestContext& context, const OnDelta& on_delta) {
   const CompletionsMessage& message = request.message;
-  const GenerationFields fields = GenerationFieldsOf(message, message.max_tokens(), "max_tokens");
+  const GenerationFields fields = FieldsOf(message, form.max_field, context.options.generation);
   if (auto fault = FieldFault(request, fields, context)) {
     return Unexpected(*std::move(fault));
   }
@@ -238,57 +301,92 @@ Expected<PreparedRequest> PrepareCompletions(CompletionsRequest request,
     return Unexpected(strategy.error());
   }
   auto readout = std::make_shared<CompletionsReadout>();
-  readout->identity = {.id = ResponseId("cmpl-", request.identity),
+  readout->identity = {.id = ResponseId(form.id_prefix, request.identity),
                        .created = CreatedTime(request.identity),
-                       .has_token_ids = message.return_token_ids()};
-  readout->num_prompts = SizeOf(message.prompt());
+                       .has_token_ids = message.return_token_ids(),
+                       .is_chat = !form.role.empty()};
+  if (message.has_logprobs()) {
+    readout->identity.logprobs = message.logprobs();
+  }
+  if (message.has_prompt_logprobs()) {
+    readout->prompt_logprobs = message.prompt_logprobs();
+  }
+  if (message.has_logprobs() || message.has_prompt_logprobs()) {
+    readout->identity.texts =
+        std::make_shared<const TokenTexts>(context.tokenizer, message.return_tokens_as_token_ids());
+  }
+  readout->prompt_logprob_start = message.prompt_logprob_start();
+  readout->completions_per_prompt = static_cast<std::size_t>(message.n());
+  readout->echoes = message.echo();
+  readout->tokenizer = context.tokenizer;
+  readout->skip_special_tokens = message.skip_special_tokens();
   readout->streams = message.stream();
   readout->has_last_event = message.stream_options().include_usage();
-  CompletionOptions options =
-      CompletionOptionsOf(fields, GivenSeed(message), request.default_seed, context.config);
-  options.skip_special_tokens = message.skip_special_tokens();
-  readout->seed = options.sampling.seed;
+  readout->description = message.stream() ? form.last_event : form.response;
+  Expected<CompletionOptions> options =
+      CompletionOptionsOf(fields, GivenSeed(message), request.default_seed, context);
+  if (!options) {
+    return Unexpected(std::move(options).error());
+  }
+  options->skip_special_tokens = message.skip_special_tokens();
+  options->logprobs = readout->identity.logprobs;
+  readout->seed = options->sampling.seed;
   PreparedRequest prepared;
   for (int i = 0; i < message.prompt_size(); ++i) {
     if (auto fault = StopFault(context.interruption)) {
       return Unexpected(*std::move(fault));
     }
-    const PromptParts parts = PartsOf(request, i, *strategy, context.options.chunks);
-    options.echo = message.echo() ? EchoOf(message, i, context) : std::string();
-    if (auto fault =
-            AddPrompt(parts, fields, message.n(), options, context, on_delta, prepared, *readout)) {
+    PromptParts parts = PartsOf(request, i, form.prompt_field, *strategy, context.options.chunks);
+    parts.max_new_tokens = fields.max_new_tokens;
+    options->echo = message.echo() ? EchoOf(message, i, context) : std::string();
+    if (auto fault = AddPrompt(parts, fields, message.n(), *options, context, on_delta, prepared,
+                               *readout)) {
       return Unexpected(*std::move(fault));
     }
   }
-  prepared.form_delta = [identity = readout->identity](std::size_t output, CompletionDelta delta) {
-    auto part = std::make_unique<v1::CompletionsDelta>();
-    identity.Set(*part);
-    identity.Add(output, std::move(delta.text), delta.token_ids, delta.finish_reason, *part);
-    return std::make_unique<EndpointResponse>(std::move(part),
-                                              v1::TextCompletionChunk::descriptor());
+  prepared.form_delta = [identity = readout->identity, role = form.role, chunk = form.chunk,
+                         begun = std::set<std::size_t>()](std::size_t output,
+                                                          CompletionDelta delta) mutable {
+    const bool is_first = begun.insert(output).second;
+    return FormCompletionsDelta(identity, output, std::move(delta), is_first ? role : std::string(),
+                                *chunk);
   };
   prepared.readout = std::move(readout);
   return prepared;
 }
 
-std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
-                                           const proto::ModelConfig& /*config*/) {
-  const CompletionsMessage& message = request.message;
-  constexpr std::int64_t kIdBytes = 5;
+std::int64_t CompletionBytesBound(std::int64_t max_tokens, std::int64_t other_token_bytes) {
   // Requests for more are refused later.
-  constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
-  constexpr std::int64_t kMostPrompts = std::int64_t{1} << 20;
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
   // Tags, index, lengths and finish_reason, and in a delta also the id, the time and the frame.
   constexpr std::int64_t kChoiceBytes = 160;
-  const std::int64_t token_bytes = kTextBytesPerToken + (message.return_token_ids() ? kIdBytes : 0);
-  const std::int64_t choice =
-      kChoiceBytes + std::clamp<std::int64_t>(message.max_tokens(), 0, kMostTokens) * token_bytes;
+  return kChoiceBytes + std::clamp<std::int64_t>(max_tokens, 0, kMostTokens) *
+                            (kTextBytesPerToken + other_token_bytes);
+}
+
+std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
+                                           const proto::ModelConfig& config) {
+  const CompletionsMessage& message = request.message;
+  constexpr std::int64_t kMostPrompts = std::int64_t{1} << 20;
+  const std::int64_t logprob_bytes = message.has_logprobs() ? LogprobsBytes(message.logprobs()) : 0;
+  const std::int64_t max_tokens =
+      message.has_max_tokens() ? message.max_tokens() : kDefaultMaxTokens;
+  const std::int64_t choice = CompletionBytesBound(
+      max_tokens, (message.return_token_ids() ? kTokenIdBytes : 0) + logprob_bytes);
+  const std::int64_t prompt_token_bytes =
+      (message.echo() ? logprob_bytes : 0) +
+      (message.has_prompt_logprobs() ? RankedBytes(message.prompt_logprobs()) : 0);
   std::int64_t bytes = std::min<std::int64_t>(message.prompt_size(), kMostPrompts) * choice;
   for (const v1::TextOrIds& prompt : message.prompt()) {
     if (message.echo()) {
       bytes += prompt.has_ids() ? prompt.ids().ids_size() * kTextBytesPerToken
                                 : EscapedTextBytes(prompt.text());
     }
+    // A text has at most as many tokens as bytes, and BOS.
+    const std::int64_t tokens = prompt.has_ids()
+                                    ? prompt.ids().ids_size()
+                                    : static_cast<std::int64_t>(prompt.text().size()) + 1;
+    bytes += std::min(tokens, config.max_position_embeddings) * prompt_token_bytes;
   }
   return kOtherBytes + std::clamp<std::int64_t>(message.n(), 1, kMostCompletions) * bytes;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/endpoints/score/likelihood.h"
 #include "coordinator/endpoints/score/score_checks.h"
 #include "coordinator/endpoints/score/score_readout.h"
 #include "coordinator/endpoints/score/score_request.h"
@@ -111,6 +112,11 @@ class Preparation {
       if (fault) {
         return fault;
       }
+      if (checked_.request.likelihood() &&
+          item->ids.size() <= (item->is_whole ? tokens->query().size() : 0)) {
+        return BadRequest("empty_item", At("items", i) + " has no token of its own.",
+                          At("items", i));
+      }
       has_blocks = has_blocks || !item->is_whole;
       Expected<std::vector<std::int32_t>> rows = RowsRead(checked_, i, item->ids);
       if (!rows && item->is_whole) {
@@ -161,6 +167,29 @@ class Preparation {
   const bool has_prompts_;  ///< Each item has a prompt of its own.
 };
 
+Expected<PreparedRequest> PrepareLikelihood(const v1::ScoreRequest& request,
+                                            const RequestContext& context) {
+  const TextOrIds query = ViewOf(request.query());
+  const std::vector<TextOrIds> items = ViewsOf(request.items());
+  if (auto fault = TextOrIdsFault(query, items, context)) {
+    return Unexpected(*std::move(fault));
+  }
+  const LabelLists no_labels{.lists = {proto::LabelList()}};
+  const CheckedScore checked = {request, query, items, no_labels, std::nullopt, context};
+  PromptPacker packer(
+      "items", items.size(),
+      {.label_lists = no_labels.lists, .normalizer = true, .top_k = 1, .likelihood = true},
+      context.limits);
+  if (auto fault = Preparation(checked).Prepare(packer)) {
+    return Unexpected(*std::move(fault));
+  }
+  PreparedRequest prepared;
+  auto readout = std::make_shared<LikelihoodReadout>();
+  AddLikelihoods(std::move(packer).Take(), request, context, *readout, prepared);
+  prepared.readout = std::move(readout);
+  return prepared;
+}
+
 GivenLabels LabelsOf(const MessageRequest<v1::ScoreRequest>& request) {
   GivenLabels given;
   ViewIds(request.message.label_token_ids(), given);
@@ -187,6 +216,12 @@ Expected<PreparedRequest> PrepareScore(MessageRequest<v1::ScoreRequest> own,
   }
   if (auto fault = WholeFieldFault(request, context)) {
     return Unexpected(*std::move(fault));
+  }
+  if (auto fault = LikelihoodFault(own, context)) {
+    return Unexpected(*std::move(fault));
+  }
+  if (request.likelihood()) {
+    return PrepareLikelihood(request, context);
   }
   const TextOrIds query = ViewOf(request.query());
   const std::vector<TextOrIds> items = ViewsOf(request.items());

@@ -35,9 +35,8 @@ class LabelCounts {
   std::int64_t for_all_ = 0;
 };
 
-/// Upper bound on the rows of an item in a setwise response. A token of a text has at least one
-/// byte.
-std::int64_t MostOccurrences(const v1::TextOrIds& item, const proto::ModelConfig& config) {
+/// Upper bound on the tokens of an item. A token of a text has at least one byte.
+std::int64_t MostTokens(const v1::TextOrIds& item, const proto::ModelConfig& config) {
   const std::size_t most = item.has_ids() ? SizeOf(item.ids().ids()) : item.text().size();
   return std::min(static_cast<std::int64_t>(most), config.max_position_embeddings);
 }
@@ -47,13 +46,20 @@ std::int64_t MostOccurrences(const v1::TextOrIds& item, const proto::ModelConfig
 std::int64_t ScoreResponseBytesBound(const MessageRequest<v1::ScoreRequest>& own,
                                      const proto::ModelConfig& config) {
   const v1::ScoreRequest& request = own.message;
+  if (request.likelihood()) {
+    std::int64_t bytes = kOtherBytes;
+    for (const v1::TextOrIds& item : request.items()) {
+      bytes += 2 * kListBytes + kNumberBytes + 1 + MostTokens(item, config) * kNumberBytes;
+    }
+    return bytes;
+  }
   const LabelCounts counts(request, config);
   std::int64_t rows = 0;
   std::int64_t numbers = 0;
   std::int64_t most_labels = 0;
   for (int i = 0; i < request.items_size(); ++i) {
     const std::int64_t rows_of_item =
-        request.has_score_extraction_token() ? MostOccurrences(request.items(i), config) : 1;
+        request.has_score_extraction_token() ? MostTokens(request.items(i), config) : 1;
     rows += rows_of_item;
     numbers += rows_of_item * counts.Of(i);
     most_labels = std::max(most_labels, counts.Of(i));

@@ -71,6 +71,10 @@ std::int64_t ReadBytesOf(const PackedSequence& sequence, const RowRead& read,
   return proto::ReadBytes(read, LabelCount(sequence, read), limits);
 }
 
+std::int64_t WantedBytes(const TokenChooser& chooser, const PlanLimits& limits) {
+  return proto::ReadBytes(chooser.Wanted(), chooser.Labels().size(), limits);
+}
+
 PassCost& PassCost::operator-=(const PassCost& other) {
   rows -= other.rows;
   reads -= other.reads;
@@ -92,7 +96,7 @@ PassCost CostOf(const PackedSequence& sequence, const PlanLimits& limits,
     cost.logit_bytes += ReadBytesOf(sequence, read, limits);
   }
   for (const Generation& generation : generations) {
-    cost.logit_bytes += proto::ReadBytes(generation.chooser->Wanted(), 0, limits);
+    cost.logit_bytes += WantedBytes(*generation.chooser, limits);
   }
   for (const Segment& segment : sequence.segments) {
     cost.kv_rows += proto::KvRows(segment.length);

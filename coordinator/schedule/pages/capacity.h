@@ -34,6 +34,9 @@ std::size_t LabelCount(const proto::PackedSequence& sequence, const proto::RowRe
 std::int64_t ReadBytesOf(const proto::PackedSequence& sequence, const proto::RowRead& read,
                          const proto::PlanLimits& limits);
 
+/// proto::ReadBytes of what a completion wants next.
+std::int64_t WantedBytes(const TokenChooser& chooser, const proto::PlanLimits& limits);
+
 /// Whether an empty pass has room for `cost`.
 bool FitsPass(const PassCost& cost, const proto::PlanLimits& limits);
 

@@ -85,7 +85,8 @@ void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,
   logit_bytes_ += bytes;
   work_ += WorkOfRead(read, labels.size());
   plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(labels), read.normalizer,
-                         read.top_k, read.temperature, read.draw});
+                         read.top_k, read.temperature, read.draw, read.target,
+                         read.excludes_labels});
 }
 
 void PassBuilder::AddPooledRead(std::int64_t row, proto::PlanRead so_far) {

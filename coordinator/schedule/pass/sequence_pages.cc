@@ -54,9 +54,9 @@ void SequencePages::Open(bool look_up) {
   }
   // A read of a stored row computes that row, and those after it in its page, once more. A sequence
   // that takes several passes cannot count on a pass with room for all of these, so it then uses no
-  // hits.
-  if (takes_several_passes_ && ReadsStoredRows()) {
-    Release();
+  // hits from that page on.
+  if (takes_several_passes_) {
+    ReleaseStoredRowsToRead();
   }
 }
 
@@ -79,16 +79,30 @@ void SequencePages::Match(std::size_t index) {
   }
 }
 
-bool SequencePages::ReadsStoredRows() const {
+void SequencePages::ReleaseStoredRowsToRead() {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const auto& reads = parts_[i].reads;
-    if (std::any_of(reads.begin(), reads.end(), [&](const SequencePart::Read& read) {
-          return read.row < held_[i].stored && read.row + 1 < parts_[i].rows();
-        })) {
-      return true;
+    const auto& reads = parts_[i].reads;  // In order of their rows.
+    if (!reads.empty() && reads.front().row < held_[i].stored &&
+        reads.front().row + 1 < parts_[i].rows()) {
+      return ReleaseHits(i, static_cast<std::size_t>(reads.front().row / kKvPageRows));
     }
   }
-  return false;
+}
+
+void SequencePages::ReleaseHits(std::size_t first_part, std::size_t first_page) {
+  ReleaseOverlaps();
+  for (std::size_t i = parts_.size(); i-- > first_part;) {
+    if (!parts_[i].is_shared) {
+      continue;  // It was not looked up.
+    }
+    Held& held = held_[i];
+    const std::size_t kept = i == first_part ? first_page : 0;
+    while (held.pages.size() > kept) {
+      cache_.Release(*held.pages.back().node);
+      held.pages.pop_back();
+    }
+    held.stored = static_cast<std::int32_t>(kept) * kKvPageRows;
+  }
 }
 
 std::int64_t SequencePages::MissingPages() const {
@@ -182,9 +196,9 @@ void SequencePages::CopyOverlaps(PassBuilder& pass) {
   }
 }
 
-std::int64_t SequencePages::CountLookup() {
+std::int64_t SequencePages::CountLookup(std::int64_t again) {
   std::int64_t asked = 0;
-  std::int64_t found = 0;
+  std::int64_t found = -again;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     found += held_[i].stored;
     asked += parts_[i].is_shared && root_ != nullptr ? parts_[i].rows() : 0;

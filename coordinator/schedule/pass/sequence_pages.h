@@ -39,8 +39,9 @@ class SequencePages {
   /// Adds copies to the pass: the first rows of cached pages that begin with the right tokens and
   /// then differ.
   void CopyOverlaps(PassBuilder& pass);
-  /// Counts the lookup in the cache's counters. Returns the number of rows stored so far.
-  std::int64_t CountLookup();
+  /// Counts the lookup in the cache's counters. Returns the number of rows found: those stored so
+  /// far, without `again`, which are computed again.
+  std::int64_t CountLookup(std::int64_t again);
 
   /// Returns page `index` of a part, and takes it first if the part has only the pages before it.
   /// Returns nothing if the rows from there on belong in pass-local storage.
@@ -80,7 +81,11 @@ class SequencePages {
   };
 
   void Match(std::size_t part);
-  bool ReadsStoredRows() const;
+  /// Releases the hits from the first page on of which a stored row is read, unless that row is its
+  /// part's last one.
+  void ReleaseStoredRowsToRead();
+  /// Releases the hits from a part's page on, those of later parts included.
+  void ReleaseHits(std::size_t first_part, std::size_t first_page);
   /// The pages that the sequence needs for the tokens that it has so far and does not hold yet.
   std::int64_t MissingPages() const;
   std::optional<std::int32_t> NewPage(std::size_t part);

@@ -58,7 +58,7 @@ bool SequenceRun::FitsEmptyPass() const {
   for (const Completion& completion : completions_) {
     ++cost.reads;
     if (completion.is_active && !completion.is_read_placed) {
-      cost.logit_bytes += proto::ReadBytes(completion.generation.chooser->Wanted(), 0, limits_);
+      cost.logit_bytes += WantedBytes(*completion.generation.chooser, limits_);
     }
   }
   return FitsPass(cost, limits_);
@@ -96,6 +96,17 @@ std::int64_t SequenceRun::RowsTo(std::size_t index, std::int32_t end) const {
   return rows;
 }
 
+std::int64_t SequenceRun::StoredRowsToRead() const {
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const auto& reads = parts_[i].reads;
+    if (!reads.empty() && reads.front().row + 1 < parts_[i].rows()) {
+      rows += RowsTo(i, pages_.stored(i));
+    }
+  }
+  return rows;
+}
+
 SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const {
   static const proto::LabelList no_labels;
   const auto target = static_cast<std::size_t>(read.target);
@@ -108,7 +119,8 @@ SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const 
     }
     return {score, label_lists_.at(static_cast<std::size_t>(score.label_list))};
   }
-  return {completions_[target - score_reads_.size()].generation.chooser->Wanted(), no_labels};
+  const TokenChooser& chooser = *completions_[target - score_reads_.size()].generation.chooser;
+  return {chooser.Wanted(), chooser.Labels()};
 }
 
 SequenceRun::Reads SequenceRun::ReadOf(const SequencePart& part, std::size_t i) const {
@@ -152,7 +164,7 @@ bool SequenceRun::HasRoomForRead(const SequencePart& part, const TokenChooser& c
   if (cost.reads == 0) {
     return true;
   }
-  cost += {.reads = 1, .logit_bytes = proto::ReadBytes(chooser.Wanted(), 0, limits_)};
+  cost += {.reads = 1, .logit_bytes = WantedBytes(chooser, limits_)};
   return FitsPass(cost, limits_);
 }
 
@@ -407,7 +419,7 @@ std::vector<bool> SequenceRun::NeededPieces(const std::vector<Piece>& pieces) {
 
 void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends) {
   if (!cached_rows_) {
-    cached_rows_ = pages_.CountLookup();
+    cached_rows_ = pages_.CountLookup(StoredRowsToRead());
   }
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -97,7 +97,7 @@ class SequenceRun {
   /// Whether some of its rows are in the pass in flight, or in the one that is being formed.
   bool is_in_pass() const { return added_rows_ > 0; }
   bool is_done() const { return state_ == State::kDone; }
-  /// Number of prompt rows found in the cache by the first pass.
+  /// See JobResult::cached_tokens.
   std::int64_t cached_rows() const { return cached_rows_.value_or(0); }
   /// [score reads]
   std::vector<proto::RowLogits>& results() { return results_; }
@@ -136,6 +136,9 @@ class SequenceRun {
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.
   std::int64_t RowsTo(std::size_t part, std::int32_t end) const;
+  /// Number of stored rows that are computed again because of reads. Those of parts of which only
+  /// the last row is read do not count.
+  std::int64_t StoredRowsToRead() const;
   struct Reads {
     PassCost cost;  ///< Only `reads` and `logit_bytes` are set.
     PassWork work;

@@ -1,5 +1,7 @@
 #include "coordinator/transports/connection/connection_call.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "coordinator/transports/connection/connection.h"
@@ -11,6 +13,7 @@ namespace {
 void Append(CompletionDelta delta, CompletionDelta& to) {
   to.text += delta.text;
   to.token_ids.insert(to.token_ids.end(), delta.token_ids.begin(), delta.token_ids.end());
+  std::ranges::move(delta.scored, std::back_inserter(to.scored));
   to.finish_reason = delta.finish_reason;
 }
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/completions/completions_request.h"
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/json/body_members.h"
 
@@ -190,7 +191,9 @@ TEST(Forms, BoundsAreThoseThatAreChecked) {
           EXPECT_EQ(field.saturates_at.value_or(static_cast<std::int64_t>(*field.maximum)),
                     kMaxPriority);
         } else if (field.name == "top_logprobs") {
-          EXPECT_EQ(field.maximum, static_cast<double>(kMaxTopLogprobs));
+          EXPECT_EQ(
+              field.maximum,
+              static_cast<double>(endpoint->name() == "chat" ? kMostLogprobs : kMaxTopLogprobs));
         }
       }
     }

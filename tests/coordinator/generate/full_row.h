@@ -3,27 +3,39 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "proto/plan/gumbel.h"
+#include "proto/plan/label_list.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
-/// What the ranks would return for a row with these logits. Labels are not read.
-inline proto::RowLogits ReadFullRow(std::span<const float> logits, const proto::RowRead& read) {
+/// What the ranks would return for a row with these logits. `labels` are sorted.
+inline proto::RowLogits ReadFullRow(std::span<const float> logits, const proto::RowRead& read,
+                                    const proto::LabelList& labels = {}) {
   proto::RowLogits row;
+  for (const proto::TokenId id : labels) {
+    row.label_logits.push_back(logits[static_cast<std::size_t>(id)] / read.temperature);
+  }
   if (!read.normalizer) {
     return row;
   }
   std::vector<std::pair<proto::TokenId, float>> tokens;
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    tokens.emplace_back(static_cast<proto::TokenId>(i), logits[i] / read.temperature);
+    const auto id = static_cast<proto::TokenId>(i);
+    if (!read.excludes_labels || !std::ranges::binary_search(labels, id)) {
+      tokens.emplace_back(id, logits[i] / read.temperature);
+    }
   }
-  row.max = tokens.front().second;
+  if (read.target >= 0) {
+    row.target_logit = logits[static_cast<std::size_t>(read.target)] / read.temperature;
+  }
+  row.max = tokens.empty() ? std::numeric_limits<float>::lowest() : tokens.front().second;
   for (const auto& [id, logit] : tokens) {
     // std::max would lose a NaN.
     row.max = logit <= row.max ? row.max : logit;

@@ -58,6 +58,31 @@ TEST(StopStrings, TextThatMayBecomeAStopStringIsHeldBack) {
   EXPECT_EQ(stop_strings.Finish(), "");
 }
 
+TEST(StopStrings, TheTextEndsWithAStopStringThatIsToBeShown) {
+  for (std::size_t size = 1; size <= 12; ++size) {
+    StopStrings stop_strings({"e t", "ome t", "xt"}, /*shows_stop=*/true);
+    const std::string text = "some text";
+    std::string shown;
+    for (std::size_t i = 0; i < text.size(); i += size) {
+      shown += stop_strings.Push(text.substr(i, size));
+    }
+    EXPECT_EQ(shown, "some t");
+    EXPECT_TRUE(stop_strings.found());
+  }
+}
+
+TEST(StopStrings, EndOnlyWhereTheTextMayStop) {
+  StopStrings stop_strings({"ab", "bab"});
+  EXPECT_EQ(stop_strings.Push("xabab", /*may_stop=*/false), "xaba");
+  EXPECT_FALSE(stop_strings.found());
+  EXPECT_EQ(stop_strings.Push("ab"), "") << "begins in text that could not stop";
+  EXPECT_TRUE(stop_strings.found());
+  StopStrings other({"ab"});
+  EXPECT_EQ(other.Push("ab", /*may_stop=*/false), "ab");
+  EXPECT_EQ(other.Push("cab"), "c");
+  EXPECT_TRUE(other.found());
+}
+
 TEST(StopStrings, TextHeldBackIsShownAtTheEnd) {
   StopStrings stop_strings({"abc"});
   EXPECT_EQ(stop_strings.Push("xab"), "x");

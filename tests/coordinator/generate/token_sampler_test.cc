@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/plan/gumbel.h"
+#include "tests/coordinator/generate/chi_square.h"
 #include "tests/coordinator/generate/full_row.h"
 
 namespace scorecast::coordinator {
@@ -211,13 +212,6 @@ TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
   EXPECT_EQ(Choose({.temperature = 1, .top_p = 0.3, .seed = 0}, {2}), 0);
 }
 
-/// The value that chi-square with this many degrees of freedom exceeds once in 3.5 million times (5
-/// sigma), by the approximation of Wilson and Hilferty (1931).
-double ChiSquareBound(double degrees) {
-  const double variance = 2 / (9 * degrees);
-  return degrees * std::pow(1 - variance + 5 * std::sqrt(variance), 3);
-}
-
 /// Compares draws with `options` with the exact distribution.
 void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bool by_seed) {
   constexpr int kDraws = 30'000;
@@ -234,16 +228,12 @@ void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bo
   for (const auto& [id, weight] : candidates) {
     total += weight;
   }
-  double chi_square = 0;
-  int others = kDraws;
+  std::vector<double> probabilities(logits.size());
   for (const auto& [id, weight] : candidates) {
-    const double expected = kDraws * weight / total;
-    ASSERT_GE(expected, 5) << "too rare for the test";
-    chi_square += (counts[id] - expected) * (counts[id] - expected) / expected;
-    others -= counts[id];
+    ASSERT_GE(kDraws * weight / total, 5) << "too rare for the test";
+    probabilities[id] = weight / total;
   }
-  EXPECT_EQ(others, 0);
-  EXPECT_LT(chi_square, ChiSquareBound(static_cast<double>(candidates.size()) - 1));
+  ExpectDrawnFrom(probabilities, counts);
 }
 
 TEST(TokenSampler, DrawsFromTheExactDistribution) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -92,6 +93,13 @@ TEST(ScoreResponseJson, GroupsTheRowsOfAnItem) {
       ResponseJson(response),
       std::string(R"({"object":"scoring","scores":[[[0.25,0.5],[]],[],[[1.0]]],"model":"m",)") +
           kEnd + R"("token_logprobs":[[[0.25,0.5],[]],[],[[1.0]]],)" + kTimings);
+}
+
+TEST(ScoreResponseJson, HasTheTruthsOfLikelihoods) {
+  v1::ScoreResponse response;
+  response.add_is_greedy(true);
+  response.add_is_greedy(false);
+  EXPECT_THAT(ResponseJson(response), ::testing::HasSubstr(R"("is_greedy":[true,false])"));
 }
 
 TEST(WriteResponse, KeepsEmptyListsThatWereAskedFor) {

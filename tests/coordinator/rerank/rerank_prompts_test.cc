@@ -95,7 +95,7 @@ TEST_P(Prompts, TextBetweenControlTokensIsThatOfTheWholeString) {
   std::string control;
   for (const SpecialToken& token : tokenizer_->special_tokens()) {
     const Ids ids = tokenizer_->Encode("a" + token.text + "b");
-    if (!token.takes_neighbours && token.text.starts_with("<|") &&
+    if (!token.takes_neighbours() && token.text.starts_with("<|") &&
         std::find(ids.begin(), ids.end(), token.id) != ids.end()) {
       control = token.text;
     }

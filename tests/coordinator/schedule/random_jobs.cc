@@ -31,6 +31,7 @@ std::vector<TokenId> TokensAlone(PackedSequence sequence, const Generation& gene
   while (choice != TokenChooser::Choice::Kind::kEnd && alone->tokens().size() < count) {
     proto::RowRead read = alone->Wanted();
     read.row = end - 1;
+    sequence.label_lists = {alone->Labels()};
     choice = alone->Take(ExpectedRow(sequence, read, kVocabSize)).kind;
     if (choice == TokenChooser::Choice::Kind::kToken) {
       sequence.tokens.insert(sequence.tokens.begin() + end, alone->tokens().back());
@@ -73,6 +74,7 @@ proto::RowRead RandomChooser::Wanted() const {
       read.top_k = reads_again_ ? 9 : 3;
       break;
   }
+  read.excludes_labels = !labels_.empty();
   return read;
 }
 
@@ -81,7 +83,18 @@ TokenChooser::Choice RandomChooser::Take(const RowLogits& row) {
   if (reads_again_) {
     return {Choice::Kind::kReadAgain};
   }
-  tokens_.push_back(row.top.empty() ? row.drawn.first : row.top[Number(2) % row.top.size()].first);
+  TokenId token = row.top.empty() ? row.drawn.first : row.top[Number(2) % row.top.size()].first;
+  for (std::size_t i = 0; i < row.label_logits.size(); ++i) {
+    token = row.label_logits[i] > row.max ? labels_[i] : token;
+  }
+  tokens_.push_back(token);
+  if (seed_ % 2 == 0) {
+    std::vector<TokenId> labels = tokens_;
+    labels.push_back(static_cast<TokenId>(Number(0) % kVocabSize));
+    std::ranges::sort(labels);
+    labels.erase(std::ranges::unique(labels).begin(), labels.end());
+    labels_ = std::move(labels);
+  }
   const bool ends = static_cast<std::int64_t>(tokens_.size()) == max_tokens_ || Number(3) % 25 == 0;
   return ends ? Choice{} : Choice{Choice::Kind::kToken, tokens_.back()};
 }

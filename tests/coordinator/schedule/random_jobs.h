@@ -16,14 +16,16 @@
 namespace scorecast::coordinator {
 
 /// Chooses tokens in one of several ways: the best, one that the ranks draw, or one of the best
-/// few. Reads some rows twice, and ends at random. All of this depends on the seed and the rows
-/// alone.
+/// few; half of the choosers also read tokens that were chosen before as labels, which are excluded
+/// from everything else. Reads some rows twice, and ends at random. All of this depends on the seed
+/// and the rows alone.
 class RandomChooser : public TokenChooser {
  public:
   RandomChooser(std::uint64_t seed, std::int64_t max_tokens)
       : seed_(seed), max_tokens_(max_tokens) {}
 
   proto::RowRead Wanted() const override;
+  const proto::LabelList& Labels() const override { return labels_; }
   Choice Take(const proto::RowLogits& row) override;
 
   const std::vector<proto::TokenId>& tokens() const { return tokens_; }
@@ -40,6 +42,7 @@ class RandomChooser : public TokenChooser {
   const std::int64_t max_tokens_;
   bool reads_again_ = false;
   std::vector<proto::TokenId> tokens_;
+  proto::LabelList labels_;
 };
 
 /// A job and the data that its result is compared with.

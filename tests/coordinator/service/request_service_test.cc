@@ -16,6 +16,7 @@
 
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/chat_server.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 
 namespace scorecast::coordinator {
@@ -79,15 +80,17 @@ TEST(RequestService, AnEndpointWithoutAMessageIsFoundByUrlOnly) {
 TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
   // One of these has the required fields of an endpoint, which ignores those of the others, but not
   // `stream`.
-  constexpr std::array<std::string_view, 5> kBodies = {
+  constexpr std::array<std::string_view, 6> kBodies = {
       R"({"query":"q","items":["i"],"documents":["d"],"prompt":"p","tokens":[1],"max_new_tokens":1,)"
       R"("input":"t","inputs":"t","texts":["t"],"input_type":"clustering","stream":true})",
       R"({"ids":[1],"inputs":["t"],"stream":true})",
       R"({"inputs":{"source_sentence":"t","sentences":["t"]},"stream":true})",
       R"({"inputs":[{"content":[{"type":"text","text":"t"}]}],"input_type":"clustering",)"
       R"("stream":true})",
-      R"({"prompt":"p","stream":true})"};
+      R"({"prompt":"p","stream":true})",
+      R"({"messages":[{"role":"user","content":"t"}],"stream":true})"};
   FakeServer server;
+  const ServerOptions options = WithChat(server.options);
   int streaming = 0;
   for (const Endpoint* endpoint : Endpoints()) {
     ParsedRequest parsed = endpoint->FromJson(ParseJson(kBodies[0], 1000).value());
@@ -103,7 +106,7 @@ TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
     if ((*parsed)->streams()) {
       ++streaming;
       const auto prepared = std::move(**parsed).Prepare(
-          {server.config, &server.tokenizer, server.options, server.scheduler.limits()}, {});
+          {server.config, &server.tokenizer, options, server.scheduler.limits()}, {});
       ASSERT_TRUE(prepared) << endpoint->name() << ": " << prepared.error().message;
       const auto delta = prepared->form_delta(1, {"text", {7}, FinishReason::kStop});
       const google::protobuf::Descriptor& replies = *v1::Response::descriptor();
@@ -113,10 +116,10 @@ TEST(RequestService, EveryEndpointThatStreamsHasAMessageForDeltas) {
             has_message || replies.field(i)->message_type() == delta->message().GetDescriptor();
       }
       EXPECT_TRUE(has_message) << endpoint->name();
-      EXPECT_THAT(JsonOf(*delta).dump(), HasSubstr(R"("text":"text")"));
+      EXPECT_THAT(JsonOf(*delta).dump(), HasSubstr(R"(:"text")"));
     }
   }
-  EXPECT_EQ(streaming, 2) << "chunked and completions";
+  EXPECT_EQ(streaming, 3) << "chunked, completions and chat";
 }
 
 TEST(RequestService, SetsTheModelAndThePromptTokensOfEveryResponse) {

@@ -57,6 +57,8 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     if (random() % 2 == 0) {
       made.draw = {random(), static_cast<std::uint32_t>(random())};
     }
+    made.target = number();
+    made.excludes_labels = random() % 2 == 0;
     if (random() % 2 == 0) {
       made.first_row = static_cast<std::int32_t>(random() % 100);
       made.raw = random() % 2 == 0;
@@ -91,7 +93,7 @@ ForwardPlan SmallPlan() {
                       {SegmentKind::kBlock, true, 2, 0, 0, 1, {false, 32}}},
                      {0.5F, 2}}};
   plan.copies = {{64, 128, 3}};
-  plan.reads = {{2, 0, true, 5, 1, Draw{3, 4}},
+  plan.reads = {{2, 0, true, 5, 1, Draw{3, 4}, 6},
                 {.row = 2, .first_row = 1, .rows_before = 4, .pooled = {0.5F, -1}}};
   plan.label_lists = {{7, 8}, {9}};
   plan.step = {2, 3};

@@ -181,10 +181,17 @@ void LmHeadTest::ExpectFloat64() {
       if (!read.normalizer) {
         continue;
       }
+      const std::vector<TokenId> counted = testing::CountedIds(labels, read, {0, vocab_size});
+      if (counted.empty()) {
+        ASSERT_EQ(found[i].sum_exp, 0);
+        ASSERT_TRUE(found[i].top.empty());
+        ASSERT_EQ(found[i].drawn.first, -1);
+        continue;
+      }
       double log_sum = 0;
       double worst = 0;
       double top = -INFINITY;
-      for (TokenId id = 0; id < vocab_size; ++id) {
+      for (const TokenId id : counted) {
         const Logit logit = LogitOf(rows[i], id, read);
         log_sum += std::exp(logit.value);
         worst = std::max(worst, logit.tolerance);
@@ -198,14 +205,23 @@ void LmHeadTest::ExpectFloat64() {
       ASSERT_NEAR(found[i].max + std::log(found[i].sum_exp), log_sum,
                   worst + largest * testing::kUnitRoundoff + testing::kExpError +
                       Gamma(testing::LaneSumDepth(1024)));
-      ASSERT_EQ(found[i].top.size(), static_cast<std::size_t>(std::min(read.top_k, vocab_size)));
+      ASSERT_EQ(found[i].top.size(),
+                std::min(static_cast<std::size_t>(read.top_k), counted.size()));
       for (std::size_t k = 0; k < found[i].top.size(); ++k) {
         const Logit expected = LogitOf(rows[i], found[i].top[k].first, read);
         ASSERT_NEAR(found[i].top[k].second, expected.value, expected.tolerance);
         ASSERT_TRUE(k == 0 || IsBetter(found[i].top[k - 1], found[i].top[k]));
+        ASSERT_TRUE(std::ranges::binary_search(counted, found[i].top[k].first));
       }
       if (read.top_k > 0) {
         ASSERT_EQ(found[i].top[0].second, found[i].max);
+      }
+      if (read.target >= 0) {
+        const Logit expected = LogitOf(rows[i], read.target, read);
+        ASSERT_NEAR(found[i].target_logit, expected.value, expected.tolerance);
+      }
+      for (const auto& [id, logit] : found[i].top) {
+        ASSERT_TRUE(id != read.target || logit == found[i].target_logit);
       }
     }
   }
@@ -227,6 +243,7 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
     EXPECT_EQ(found[0].sum_exp, together[i].sum_exp);
     EXPECT_EQ(found[0].top, together[i].top);
     EXPECT_EQ(found[0].drawn, together[i].drawn);
+    EXPECT_EQ(found[0].target_logit, together[i].target_logit);
   }
 }
 
@@ -252,6 +269,7 @@ TEST_P(LmHeadTest, ReadsOfOneRowAreAsAlone) {
     EXPECT_EQ(found.sum_exp, together[i].sum_exp);
     EXPECT_EQ(found.top, together[i].top);
     EXPECT_EQ(found.drawn, together[i].drawn);
+    EXPECT_EQ(found.target_logit, together[i].target_logit);
   }
 }
 

@@ -31,6 +31,7 @@ using testing::RandomInt;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
+using Ids = std::vector<TokenId>;
 /// [reads][vocab_size]
 using Logits = std::vector<std::vector<float>>;
 
@@ -46,11 +47,11 @@ Logits RandomLogits(std::mt19937& random, std::size_t reads, std::int32_t vocab_
 }
 
 /// The best by descending logit, then by ascending id; NaN last.
-std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, Range ids,
+std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, const Ids& ids,
                                               std::int64_t k) {
   std::vector<std::pair<TokenId, float>> best;
-  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
-    best.emplace_back(static_cast<TokenId>(id), row[static_cast<std::size_t>(id)]);
+  for (const TokenId id : ids) {
+    best.emplace_back(id, row[static_cast<std::size_t>(id)]);
   }
   std::stable_sort(best.begin(), best.end(), [](const auto& a, const auto& b) {
     return std::isnan(b.second) ? !std::isnan(a.second) : a.second > b.second;
@@ -60,13 +61,13 @@ std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, Ran
 }
 
 /// Like the kernel: a NaN is never the maximum, but it makes the sum NaN.
-void MaxAndSumExp(const std::vector<float>& row, Range ids, PartialLogits& part) {
+void MaxAndSumExp(const std::vector<float>& row, const Ids& ids, PartialLogits& part) {
   part.max = std::numeric_limits<float>::lowest();
-  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
+  for (const TokenId id : ids) {
     part.max = std::max(part.max, row[static_cast<std::size_t>(id)]);
   }
   part.sum_exp = 0;
-  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
+  for (const TokenId id : ids) {
     const double logit = row[static_cast<std::size_t>(id)];
     part.sum_exp += std::isfinite(logit) ? std::exp(logit - part.max) : kNan;
   }
@@ -74,16 +75,21 @@ void MaxAndSumExp(const std::vector<float>& row, Range ids, PartialLogits& part)
 
 /// The token drawn, and its sum.
 std::pair<TokenId, double> DrawnOf(const proto::Draw& draw, const std::vector<float>& row,
-                                   Range ids) {
+                                   const Ids& ids) {
   std::pair<TokenId, double> best = {-1, -kInfinity};
-  for (std::int64_t id = ids.begin; id < ids.end; ++id) {
-    const double sum = row[static_cast<std::size_t>(id)] +
-                       proto::GumbelNoise(draw.seed, draw.step, static_cast<TokenId>(id));
-    if (IsDrawnBefore({static_cast<TokenId>(id), sum}, best)) {
-      best = {static_cast<TokenId>(id), sum};
+  for (const TokenId id : ids) {
+    const double sum =
+        row[static_cast<std::size_t>(id)] + proto::GumbelNoise(draw.seed, draw.step, id);
+    if (IsDrawnBefore({id, sum}, best)) {
+      best = {id, sum};
     }
   }
   return best;
+}
+
+Ids CountedIds(const ForwardPlan& plan, const proto::PlanRead& read, Range range) {
+  return testing::CountedIds(plan.label_lists[static_cast<std::size_t>(read.label_list)], read,
+                             range);
 }
 
 std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& logits,
@@ -101,15 +107,19 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
         part.label_logits.push_back(logits[i][static_cast<std::size_t>(id)]);
       }
     }
-    MaxAndSumExp(logits[i], vocabulary, part);
-    part.top = BestOf(logits[i], vocabulary, read.top_k);
+    const Ids ids = CountedIds(plan, read, vocabulary);
+    MaxAndSumExp(logits[i], ids, part);
+    part.top = BestOf(logits[i], ids, read.top_k);
     if (read.draw) {
-      part.drawn = DrawnOf(*read.draw, logits[i], vocabulary);
+      part.drawn = DrawnOf(*read.draw, logits[i], ids);
+    }
+    if (vocabulary.Contains(read.target)) {
+      part.target_logit = logits[i][static_cast<std::size_t>(read.target)];
     }
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
     const std::size_t size = part.label_logits.size() * 4 +
                              (read.normalizer ? 12 + part.top.size() * 8 : 0) +
-                             (read.draw ? 12 : 0);
+                             (read.draw ? 12 : 0) + (vocabulary.Contains(read.target) ? 4 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
     WritePartialLogits(read, part, bytes.data() + layout.offsets[i]);
   }
@@ -160,15 +170,19 @@ TEST(PartialLogits, MergeToTheWholeVocabulary) {
         continue;
       }
       PartialLogits whole;
-      MaxAndSumExp(logits[i], {0, vocab_size}, whole);
+      const Ids ids = CountedIds(plan, read, {0, vocab_size});
+      MaxAndSumExp(logits[i], ids, whole);
       EXPECT_EQ(rows[i].max, whole.max);
       // Float64 roundings: one for each token's addition and, for each rank, those of two
       // exponentials, two products and a sum. (The arguments, at most 20, are exact.)
       const double error = 0x1p-53 * (vocab_size + ranks * 6);
       EXPECT_NEAR(rows[i].sum_exp, whole.sum_exp, whole.sum_exp * error);
-      ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, read.top_k));
+      ExpectSameTop(rows[i].top, BestOf(logits[i], ids, read.top_k));
       if (read.draw) {
-        EXPECT_EQ(rows[i].drawn, DrawnOf(*read.draw, logits[i], {0, vocab_size}));
+        EXPECT_EQ(rows[i].drawn, DrawnOf(*read.draw, logits[i], ids));
+      }
+      if (read.target >= 0) {
+        EXPECT_EQ(rows[i].target_logit, logits[i][static_cast<std::size_t>(read.target)]);
       }
     }
   }
@@ -181,6 +195,7 @@ TEST(PartialLogits, NonFiniteLogitsShowInTheSum) {
     ForwardPlan plan = testing::RandomReads(random, 3, vocab_size);
     for (proto::PlanRead& read : plan.reads) {
       read.normalizer = true;
+      read.excludes_labels = false;
       read.top_k = 50;
       read.draw = {random(), 0};
     }
@@ -199,7 +214,8 @@ TEST(PartialLogits, NonFiniteLogitsShowInTheSum) {
     }
     EXPECT_TRUE(std::isfinite(rows[2].sum_exp));
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      ExpectSameTop(rows[i].top, BestOf(logits[i], {0, vocab_size}, 50));
+      ExpectSameTop(rows[i].top,
+                    BestOf(logits[i], CountedIds(plan, plan.reads[i], {0, vocab_size}), 50));
     }
   }
 }

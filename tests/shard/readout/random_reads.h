@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -13,8 +14,8 @@
 namespace scorecast::testing {
 
 /// A plan that has `reads` reads and nothing else. Some have a normalizer, and some of these also
-/// the best tokens, a draw or a temperature. Label lists have any length and order; some are
-/// shared, and ids occur in several lists.
+/// the best tokens, a draw, a temperature or a target, or exclude their labels. Label lists have
+/// any length and order; some are shared, and ids occur in several lists.
 inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
                                       std::int32_t vocab_size) {
   proto::ForwardPlan plan;
@@ -38,8 +39,27 @@ inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
     if (normalizer && RandomInt(random, 0, 1) == 0) {
       read.temperature = static_cast<float>(RandomInt(random, 1, 30)) / 10;
     }
+    if (normalizer && RandomInt(random, 0, 1) == 0) {
+      read.target = RandomInt(random, 0, vocab_size - 1);
+    }
+    read.excludes_labels = normalizer && RandomInt(random, 0, 2) == 0;
   }
   return plan;
+}
+
+/// The tokens of a range that count for a read's maximum, sum, best tokens and draw.
+inline std::vector<proto::TokenId> CountedIds(const proto::LabelList& labels,
+                                              const proto::PlanRead& read, proto::Range range) {
+  std::vector<proto::TokenId> all(static_cast<std::size_t>(range.size()));
+  std::iota(all.begin(), all.end(), static_cast<proto::TokenId>(range.begin));
+  if (!read.excludes_labels) {
+    return all;
+  }
+  std::vector<proto::TokenId> excluded(labels.begin(), labels.end());
+  std::ranges::sort(excluded);
+  std::vector<proto::TokenId> ids;
+  std::ranges::set_difference(all, excluded, std::back_inserter(ids));
+  return ids;
 }
 
 /// [0, vocab_size) cut at random places into one range for each rank; some are empty.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -61,13 +62,23 @@ PartialLogits Collect(std::mt19937& random, const Kernels& kernels, const proto:
   return accumulator.Finish();
 }
 
-/// The k best, by a stable sort of all.
-std::vector<std::pair<TokenId, float>> TopOf(const std::vector<float>& logits, TokenId first_id,
-                                             std::int32_t k) {
-  std::vector<std::pair<TokenId, float>> top;
-  for (const float logit : logits) {
-    top.emplace_back(first_id + static_cast<TokenId>(top.size()), logit);
+using Tokens = std::vector<std::pair<TokenId, float>>;
+
+/// The tokens with these logits, without those that are excluded, which are sorted.
+Tokens TokensOf(const std::vector<float>& logits, TokenId first_id,
+                const proto::LabelList& excluded = {}) {
+  Tokens tokens;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const TokenId id = first_id + static_cast<TokenId>(i);
+    if (!std::ranges::binary_search(excluded, id)) {
+      tokens.emplace_back(id, logits[i]);
+    }
   }
+  return tokens;
+}
+
+/// The k best, by a stable sort of all.
+Tokens TopOf(Tokens top, std::int32_t k) {
   std::ranges::stable_sort(top, [](const auto& a, const auto& b) {
     return std::isnan(b.second) ? !std::isnan(a.second) : a.second > b.second;
   });
@@ -75,8 +86,7 @@ std::vector<std::pair<TokenId, float>> TopOf(const std::vector<float>& logits, T
   return top;
 }
 
-bool SameTop(const std::vector<std::pair<TokenId, float>>& a,
-             const std::vector<std::pair<TokenId, float>>& b) {
+bool SameTop(const Tokens& a, const Tokens& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
     return x.first == y.first && (x.second == y.second || std::isnan(x.second + y.second));
   });
@@ -94,6 +104,8 @@ class ReadAccumulatorTest : public KernelsTest {
     if (RandomInt(random_, 0, 1) == 0) {
       read.temperature = static_cast<float>(RandomInt(random_, 1, 30)) / 10;
     }
+    read.target = RandomInt(random_, -1, static_cast<int>(columns) + 64);
+    read.excludes_labels = RandomInt(random_, 0, 2) == 0;
     return read;
   }
 
@@ -111,26 +123,31 @@ class ReadAccumulatorTest : public KernelsTest {
       }
     }
     EXPECT_TRUE(testing::SameBits(found.label_logits, label_logits));
+    EXPECT_EQ(found.target_logit.has_value(), vocabulary.Contains(read.target));
+    if (found.target_logit) {
+      EXPECT_EQ(*found.target_logit, logits[static_cast<std::size_t>(read.target - first_id)]);
+    }
     float max = kNoScore;
     std::pair<TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      max = std::max(max, logits[i]);
-      const auto id = first_id + static_cast<TokenId>(i);
+    const Tokens tokens =
+        TokensOf(logits, first_id, read.excludes_labels ? labels : proto::LabelList());
+    for (const auto& [id, logit] : tokens) {
+      max = std::max(max, logit);
       if (read.draw) {
-        const double sum = logits[i] + proto::GumbelNoise(read.draw->seed, read.draw->step, id);
+        const double sum = logit + proto::GumbelNoise(read.draw->seed, read.draw->step, id);
         drawn = sum > drawn.second ? std::pair(id, sum) : drawn;
       }
     }
     EXPECT_EQ(found.max, max);
     double sum = 0;
-    for (const float logit : logits) {
+    for (const auto& [id, logit] : tokens) {
       sum += std::exp(static_cast<double>(logit) - max);
     }
     // Float32 rounds the argument of each exponential, which is at most 60, and each range's sum.
     EXPECT_NEAR(found.sum_exp, sum,
                 sum * (60 * testing::kUnitRoundoff + testing::kExpError +
                        testing::Gamma(testing::LaneSumDepth(kRangeColumns))));
-    EXPECT_TRUE(SameTop(found.top, TopOf(logits, first_id, read.top_k)));
+    EXPECT_TRUE(SameTop(found.top, TopOf(tokens, read.top_k)));
     EXPECT_EQ(found.drawn, drawn);
   }
 
@@ -152,6 +169,14 @@ TEST_P(ReadAccumulatorTest, AgreesWithPlainLoops) {
         labels.push_back(RandomInt(random_, 0, static_cast<int>(columns) + 64));
       }
       const proto::PlanRead read = RandomRead(columns);
+      if (read.excludes_labels) {
+        if (round % 5 == 0) {  // Whole ranges, and nearly so.
+          labels.resize(static_cast<std::size_t>(columns * RandomInt(random_, 1, 9) / 10));
+          std::iota(labels.begin(), labels.end(), static_cast<TokenId>(first));
+        }
+        std::ranges::sort(labels);
+        labels.erase(std::ranges::unique(labels).begin(), labels.end());
+      }
       Expect(Collect(random_, kernels_, read, labels, vocabulary, logits, pool), read, labels,
              vocabulary, logits);
     }
@@ -196,7 +221,7 @@ TEST_P(ReadAccumulatorTest, NonFiniteLogitsShow) {
             Collect(random_, kernels_, read, {}, {0, columns}, logits, pool);
         EXPECT_FALSE(std::isfinite(found.sum_exp));
         EXPECT_TRUE(std::isnan(found.drawn.second));
-        EXPECT_TRUE(SameTop(found.top, TopOf(logits, 0, read.top_k)));
+        EXPECT_TRUE(SameTop(found.top, TopOf(TokensOf(logits, 0), read.top_k)));
       }
     }
   }

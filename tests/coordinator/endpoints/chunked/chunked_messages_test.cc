@@ -58,6 +58,9 @@ TEST(ChunkedRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
   EXPECT_EQ(message.temperature(), 0);
   EXPECT_EQ(message.top_p(), 1);
   EXPECT_EQ(message.top_k(), 0);
+  EXPECT_EQ(message.min_p(), 0);
+  EXPECT_EQ(message.repetition_penalty(), 1);
+  EXPECT_FALSE(message.has_allowed_token_ids());
   EXPECT_FALSE(message.has_seed());
   EXPECT_THAT(message.stop(), IsEmpty());
   EXPECT_THAT(message.stop_token_ids(), IsEmpty());
@@ -91,6 +94,17 @@ TEST(ChunkedRequestFromMessage, TakesEveryField) {
   message.set_temperature(0.7);
   message.set_top_p(0);
   message.set_top_k(8);
+  message.set_min_p(0.1);
+  message.set_repetition_penalty(0);
+  message.set_presence_penalty(0.5);
+  message.set_frequency_penalty(-0.5);
+  v1::TokenBias& bias = *message.add_logit_bias();
+  bias.set_key("5");
+  bias.set_value(-1);
+  message.add_bad_words("w");
+  message.set_min_tokens(2);
+  message.mutable_allowed_token_ids()->add_ids(7);
+  message.set_include_stop_str_in_output(true);
   message.set_seed(std::numeric_limits<std::uint64_t>::max());
   message.add_stop("\n");
   message.add_stop_token_ids(9);

@@ -298,6 +298,14 @@ TEST_F(ChunkedValidation, Sampling) {
   ExpectAccepted({}, Generated(R"("top_k":-1)"));
   ExpectAccepted({}, Generated(R"("top_k":100000)"));
   ExpectAccepted({}, Generated(R"("seed":18446744073709551615)"));
+  // The others are those of /v1/completions.
+  ExpectRefused({}, Generated(R"("min_p":2)"), "min_p_out_of_range", "min_p");
+  ExpectRefused({}, Generated(R"("min_tokens":100)"), "min_tokens_out_of_range", "min_tokens",
+                "max_new_tokens");
+  ExpectRefused({}, Generated(R"("add_special_tokens":false)"), "not_supported",
+                "add_special_tokens");
+  ExpectRefused({}, Generated(R"("truncate_prompt_tokens":5)"), "not_supported",
+                "truncate_prompt_tokens");
 }
 
 TEST_F(ChunkedValidation, StopStrings) {

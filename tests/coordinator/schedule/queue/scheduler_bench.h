@@ -100,6 +100,7 @@ class HoldingChooser : public TokenChooser {
       : other_(std::move(other)), cluster_(cluster), choices_left_(choices) {}
 
   proto::RowRead Wanted() const override { return other_->Wanted(); }
+  const proto::LabelList& Labels() const override { return other_->Labels(); }
   Choice Take(const proto::RowLogits& row) override;
   void WaitUntilHeld() { held_.get_future().wait(); }
 

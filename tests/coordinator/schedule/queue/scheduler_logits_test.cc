@@ -101,7 +101,9 @@ TEST(SchedulerLogits, ReadsCountForEveryRank) {
   EXPECT_EQ(proto::ReadBytes(drawn, 7, limits), 7 * 4 + 3 * (12 + 12) + 3 * 5 * 8);
   const proto::RowRead all{.normalizer = true, .top_k = 60};
   EXPECT_EQ(proto::ReadBytes(all, 0, limits), 3 * 12 + kVocabSize * 8);
-  EXPECT_EQ(proto::LargestReadBytes(limits), kVocabSize * 4 + 3 * (12 + 12) + kVocabSize * 8);
+  const proto::RowRead target{.normalizer = true, .target = 9};
+  EXPECT_EQ(proto::ReadBytes(target, 0, limits), 3 * 12 + 4) << "one rank has the token";
+  EXPECT_EQ(proto::LargestReadBytes(limits), kVocabSize * 4 + 3 * (12 + 12) + kVocabSize * 8 + 4);
 }
 
 TEST(SchedulerLogits, SequencesThatShareTheirLabelsPutThemIntoAPlanOnce) {

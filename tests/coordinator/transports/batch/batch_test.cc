@@ -34,13 +34,12 @@ TEST(Batch, TokenizesWithoutAPass) {
 TEST(Batch, UrlsOfOtherEnginesAreRefusedWithASentence) {
   FakeServer server;
   const BatchRun run = RunText(
-      server,
-      R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"messages":[]}})"
-      "\n");
+      server, R"({"custom_id":"a","method":"POST","url":"/v1/responses","body":{"input":"x"}})"
+              "\n");
   ASSERT_EQ(run.lines.size(), 1u);
   ExpectErrorRecord(run.lines[0], "a", 400, "unknown_url", 1);
   EXPECT_THAT(run.lines[0]["error"]["message"].get<std::string>(),
-              ::testing::HasSubstr("/v1/completions completes a prompt"));
+              ::testing::HasSubstr("/v1/chat/completions continues a conversation"));
 }
 
 TEST(Batch, RespondsInOpenAisFormat) {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace scorecast::coordinator {
+
+/// A message of a conversation. Its texts are views of the request, in valid UTF-8.
+struct ChatMessage {
+  std::string_view role;  ///< "system", "developer", "user" or "assistant".
+  std::vector<std::string_view> texts;
+  bool is_list = false;  ///< The content is a list of parts. Otherwise it is the only text.
+};
+
+/// A further variable of the template: a member of `chat_template_kwargs`.
+struct ChatArgument {
+  std::string_view name;
+  std::string_view json;
+};
+
+/// What a chat template renders.
+struct Conversation {
+  std::vector<ChatMessage> messages;  ///< At least one.
+  std::vector<ChatArgument> arguments;
+  bool add_generation_prompt = true;
+  /// The text ends with that of the last message, so that the model continues it.
+  bool continue_final_message = false;
+  std::int64_t time = 0;  ///< What the template takes for now, in seconds since 1970.
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/chat/jinja_fault.h"
+#include "coordinator/chat/jinja_functions.h"
+#include "coordinator/chat/jinja_value.h"
+
+namespace scorecast::coordinator {
+
+/// An expression of a template.
+struct JinjaExpression {
+  enum class Kind {
+    kLiteral,
+    kName,
+    kList,
+    kObject,     ///< operands: keys and values in turns
+    kAttribute,  ///< operand.name
+    kItem,       ///< operands[0][operands[1]]
+    kSlice,      ///< operands[0][operands[1]:operands[2]:operands[3]]; an absent one is null
+    kCall,       ///< name(operands…); a macro if `function` is null
+    kMethod,     ///< operands[0].name(…)
+    kFilter,     ///< operands[0] | name(…)
+    kTest,       ///< operands[0] is name(…)
+    kNot,
+    kNegative,
+    kAnd,
+    kOr,
+    kChoice,   ///< operands[1] if operands[0] else operands[2], which may be null
+    kCompare,  ///< operands[0] name operands[1]: "==", "in", …
+    kBinary,   ///< the same with "+", "~", …
+  };
+  using Pointer = std::unique_ptr<JinjaExpression>;
+
+  Kind kind = Kind::kLiteral;
+  JinjaPlace place;
+  std::string name;
+  JinjaValue literal;
+  std::vector<Pointer> operands;
+  std::vector<std::pair<std::string, Pointer>> keywords;  ///< Of calls of all kinds.
+  const JinjaFunction* function = nullptr;
+  int depth = 1;  ///< Expressions nested in this one, itself included.
+};
+
+struct JinjaStatement;
+using JinjaBody = std::vector<JinjaStatement>;
+
+/// A statement of a template, or text of it.
+struct JinjaStatement {
+  enum class Kind {
+    kText,
+    kOutput,    ///< value
+    kIf,        ///< branches
+    kFor,       ///< names in value, if condition: body, or else branches[0].body without items
+    kSet,       ///< names[0] = value; with two names, the second one is that of an attribute
+    kSetBlock,  ///< names[0] = the text of the body
+    kMacro,     ///< names[0], parameters, body
+    kScope,     ///< {% generation %}
+    kBreak,
+    kContinue,
+  };
+  /// Of an if, in their order.
+  struct Branch {
+    JinjaExpression::Pointer condition;  ///< Null: else.
+    JinjaBody body;
+  };
+  struct Parameter {
+    std::string name;
+    JinjaExpression::Pointer default_value;  ///< Null if it has none.
+  };
+
+  Kind kind = Kind::kText;
+  JinjaPlace place;
+  std::string text;
+  std::vector<std::string> names;
+  JinjaExpression::Pointer value;
+  JinjaExpression::Pointer condition;
+  JinjaBody body;
+  std::vector<Branch> branches;
+  std::vector<Parameter> parameters;
+};
+
+/// Parses a template, which is valid UTF-8. Throws JinjaFault if it is no template, or has what
+/// this subset has not: the fault names it.
+JinjaBody ParseJinja(std::string_view source);
+
+}  // namespace scorecast::coordinator
