@@ -10,7 +10,6 @@
 
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
@@ -25,23 +24,6 @@ constexpr double kMaxPenalty = 2;
 constexpr double kMaxBias = 100;
 // Bounded, because the words are looked for at every token.
 constexpr std::size_t kMaxBadWords = 256;
-constexpr std::size_t kMaxBadWordBytes = 256;
-
-std::optional<Error> BadWordFault(std::string_view word, std::size_t index) {
-  const std::string field = At("bad_words", index);
-  if (word.empty()) {
-    return BadRequest("empty_bad_word", "A bad word must not be empty.", field);
-  }
-  if (word.size() > kMaxBadWordBytes) {
-    return BadRequest("bad_word_too_long",
-                      field + " is too long: " +
-                          Exceeds(static_cast<std::int64_t>(word.size()),
-                                  static_cast<std::int64_t>(kMaxBadWordBytes)) +
-                          " bytes.",
-                      field);
-  }
-  return IsValidUtf8(word) ? std::nullopt : std::optional(InvalidUtf8(field));
-}
 
 void SortIds(std::vector<TokenId>& ids) {
   std::ranges::sort(ids);
@@ -173,7 +155,8 @@ std::optional<Error> AdjustmentFault(const GenerationFields& fields) {
                       "bad_words");
   }
   for (std::size_t i = 0; i < fields.bad_words.size(); ++i) {
-    if (auto fault = BadWordFault(fields.bad_words[i], i)) {
+    if (auto fault =
+            SoughtTextFault(fields.bad_words[i], {"bad_word", "bad word"}, At("bad_words", i))) {
       return fault;
     }
   }

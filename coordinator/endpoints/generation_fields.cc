@@ -19,7 +19,6 @@ using proto::Unexpected;
 
 // Bounded, because every generated token is compared with all stop strings and stop tokens.
 constexpr std::size_t kMaxStopStrings = 16;
-constexpr std::size_t kMaxStopBytes = 256;
 constexpr std::size_t kMaxStopTokenIds = 1024;
 /// A lower temperature would change next to nothing, and logits divided by it could leave the range
 /// of float32.
@@ -64,19 +63,8 @@ std::optional<Error> StopFault(const GenerationFields& fields, const RequestCont
                         "stop_token_ids");
   }
   for (std::size_t i = 0; i < stop.size(); ++i) {
-    if (stop[i].empty()) {
-      return BadRequest("empty_stop", "A stop string must not be empty.", At("stop", i));
-    }
-    if (stop[i].size() > kMaxStopBytes) {
-      return BadRequest("stop_too_long",
-                        At("stop", i) + " is too long: " +
-                            Exceeds(static_cast<std::int64_t>(stop[i].size()),
-                                    static_cast<std::int64_t>(kMaxStopBytes)) +
-                            " bytes.",
-                        At("stop", i));
-    }
-    if (!IsValidUtf8(stop[i])) {
-      return InvalidUtf8(At("stop", i));
+    if (auto fault = SoughtTextFault(stop[i], {"stop", "stop string"}, At("stop", i))) {
+      return fault;
     }
   }
   if (!stop.empty() && context.tokenizer == nullptr) {
@@ -86,6 +74,23 @@ std::optional<Error> StopFault(const GenerationFields& fields, const RequestCont
 }
 
 }  // namespace
+
+std::optional<Error> SoughtTextFault(std::string_view text, const SoughtText& kind,
+                                     const std::string& field) {
+  constexpr std::size_t kMaxBytes = 256;
+  if (text.empty()) {
+    return BadRequest("empty_" + kind.reason, "A " + kind.name + " must not be empty.", field);
+  }
+  if (text.size() > kMaxBytes) {
+    return BadRequest(
+        kind.reason + "_too_long",
+        field + " is too long: " +
+            Exceeds(static_cast<std::int64_t>(text.size()), static_cast<std::int64_t>(kMaxBytes)) +
+            " bytes.",
+        field);
+  }
+  return IsValidUtf8(text) ? std::nullopt : std::optional(InvalidUtf8(field));
+}
 
 Error OutOfRange(const std::string& field, const std::string& range) {
   return BadRequest(field + "_out_of_range", field + " must be " + range + ".", field);

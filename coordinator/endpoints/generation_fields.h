@@ -97,6 +97,16 @@ void SetDefaults(const Message& message, const proto::GenerationConfig& defaults
 /// The 400 of a field that must be `range`: "from 1 to 9, not 0".
 proto::Error OutOfRange(const std::string& field, const std::string& range);
 
+/// What faults call a text that is looked for in each completion.
+struct SoughtText {
+  std::string reason;  ///< A part of reasons: "stop".
+  std::string name;    ///< "stop string".
+};
+
+/// The 400 of such a text if it is empty, longer than 256 bytes or no UTF-8.
+std::optional<proto::Error> SoughtTextFault(std::string_view text, const SoughtText& kind,
+                                            const std::string& field);
+
 /// The 400 of a chunk_temperature or a chunk_scale out of range.
 std::optional<proto::Error> WeightingFault(const GenerationFields& fields);
 

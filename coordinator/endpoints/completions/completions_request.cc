@@ -347,9 +347,9 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
   prepared.form_delta = [identity = readout->identity, role = form.role, chunk = form.chunk,
                          begun = std::set<std::size_t>()](std::size_t output,
                                                           CompletionDelta delta) mutable {
-    const bool is_first = begun.insert(output).second;
-    return FormCompletionsDelta(identity, output, std::move(delta), is_first ? role : std::string(),
-                                *chunk);
+    const bool begins_message = !role.empty() && begun.insert(output).second;
+    return FormCompletionsDelta(identity, output, std::move(delta),
+                                begins_message ? role : std::string(), *chunk);
   };
   prepared.readout = std::move(readout);
   return prepared;
