@@ -13,7 +13,7 @@ from bench.encoders.workload import WORKLOADS, ranking_of, texts_of
 from bench.progress import progress
 
 _RANKINGS = 200
-_DOCUMENTS = 8  # Of a ranking.
+_DOCUMENTS = 8  # In each ranking.
 
 
 @dataclass

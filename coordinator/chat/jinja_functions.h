@@ -34,7 +34,7 @@ struct JinjaCall {
 /// A filter, a test, a method or a global function of Jinja's, or of Python's values.
 struct JinjaFunction {
   std::string_view name;
-  /// Of a filter, a test and a method, the first one is the value that it is applied to.
+  /// The first parameter of a filter, a test or a method is the value to which it is applied.
   std::vector<std::string_view> parameters;
   std::size_t required = 0;  ///< How many of them must be given.
   JinjaValue (*apply)(const JinjaCall& call) = nullptr;

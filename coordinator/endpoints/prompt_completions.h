@@ -32,7 +32,7 @@ class PromptCompletions {
  private:
   std::vector<std::shared_ptr<const CompletionGenerator>> generators_;
   std::vector<std::string> fields_;  ///< [generators_]
-  /// Of the completion that was added last, if its prompt matters to them. Completions of a prompt
+  /// Those of the last added completion, if they depend on its prompt. All completions of a prompt
   /// share its tokens.
   std::optional<TokenAdjustments> adjustments_;
 };

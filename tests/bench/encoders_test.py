@@ -138,7 +138,7 @@ class Agreements(unittest.TestCase):
             Agreement("a", "f32", vectors=[[3.0, 4.0], [1.0, 0.0]]),
             Agreement("a", "int8", vectors=[[6.0, 8.0], [0.8, 0.6]]),
         ])
-        # Of the first ranking's three pairs, one has another order.
+        # The first ranking has three pairs of documents, and one pair has another order.
         self.assertEqual(rows, [{"shape": "a", "dtype": "int8", "Kendall's tau: mean": "0.667", "tau: least": "0.333",
                                  "same document first": "1 of 2", "cosine: mean": "0.900000", "cosine: least": "0.800000"}])
 
