@@ -143,18 +143,18 @@ std::vector<Pooling> ReadPooling(const std::filesystem::path& path, std::int64_t
   return pooling.empty() ? std::vector<Pooling>{Pooling::kMean} : pooling;
 }
 
-struct ActivationName {
+struct HeadActivationName {
   std::string_view name;
   HeadActivation activation;
 };
 
-constexpr std::array kActivations = {
-    ActivationName{"Identity", HeadActivation::kIdentity},
-    ActivationName{"Tanh", HeadActivation::kTanh},
-    ActivationName{"ReLU", HeadActivation::kRelu},
-    ActivationName{"GELU", HeadActivation::kGelu},
-    ActivationName{"SiLU", HeadActivation::kSilu},
-    ActivationName{"Sigmoid", HeadActivation::kSigmoid},
+constexpr std::array kHeadActivations = {
+    HeadActivationName{"Identity", HeadActivation::kIdentity},
+    HeadActivationName{"Tanh", HeadActivation::kTanh},
+    HeadActivationName{"ReLU", HeadActivation::kRelu},
+    HeadActivationName{"GELU", HeadActivation::kGelu},
+    HeadActivationName{"SiLU", HeadActivation::kSilu},
+    HeadActivationName{"Sigmoid", HeadActivation::kSigmoid},
 };
 
 HeadActivation ReadActivation(const Fields& fields) {
@@ -163,8 +163,9 @@ HeadActivation ReadActivation(const Fields& fields) {
     return HeadActivation::kTanh;
   }
   const std::string& type = fields.StringOf("activation_function", *value);
-  const auto* const known = std::ranges::find(kActivations, LastPart(type), &ActivationName::name);
-  if (!type.starts_with("torch.") || known == kActivations.end()) {
+  const auto* const known =
+      std::ranges::find(kHeadActivations, LastPart(type), &HeadActivationName::name);
+  if (!type.starts_with("torch.") || known == kHeadActivations.end()) {
     fields.Refuse("activation_function", *value,
                   "supported are PyTorch's Identity, Tanh, ReLU, GELU, SiLU and Sigmoid");
   }

@@ -14,7 +14,7 @@ namespace {
 
 using enum CpuFeature;
 
-struct Chunk {
+struct OneDnnChunk {
   const OneDnnProduct* product = nullptr;
   std::int64_t width = 0;
   std::int64_t offset = 0;  // Offset of its weight in the buffer of all chunks.
@@ -37,14 +37,15 @@ constexpr std::pair<CpuFeatures, dnnl::cpu_isa> kOneDnnLimits[] = {
 
 class OneDnnWeight : public PackedWeight {
  public:
-  OneDnnWeight(const Kernels& kernels, AlignedBuffer<std::byte> packed, std::vector<Chunk> chunks)
+  OneDnnWeight(const Kernels& kernels, AlignedBuffer<std::byte> packed,
+               std::vector<OneDnnChunk> chunks)
       : kernels_(kernels), packed_(std::move(packed)), chunks_(std::move(chunks)) {}
 
   std::int64_t column_granule() const override { return kWholeChunk; }
 
   void Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows, std::int64_t index,
                 proto::Range /*columns*/, float* y, int thread) const override {
-    const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
+    const OneDnnChunk& chunk = chunks_[static_cast<std::size_t>(index)];
     chunk.product->Multiply(x.Row(first_row), rows, chunk.weight, y, thread);
     if (x.precision != Precision::kInt8) {
       return;
@@ -59,7 +60,7 @@ class OneDnnWeight : public PackedWeight {
  private:
   const Kernels& kernels_;
   AlignedBuffer<std::byte> packed_;  // All chunks.
-  std::vector<Chunk> chunks_;
+  std::vector<OneDnnChunk> chunks_;
 };
 
 }  // namespace
@@ -126,7 +127,7 @@ const OneDnnProduct* OneDnnBackend::Product(Precision precision, std::int64_t wi
 std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const WeightSource& source,
                                                   ThreadPool& pool) {
   const std::int64_t in = source.in;
-  std::vector<Chunk> chunks(source.widths.size());
+  std::vector<OneDnnChunk> chunks(source.widths.size());
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     constexpr std::int64_t kLine = 64;
@@ -145,7 +146,7 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
     scratch.emplace_back(source, precision == Precision::kBfloat16);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
-    Chunk& chunk = chunks[static_cast<std::size_t>(index)];
+    OneDnnChunk& chunk = chunks[static_cast<std::size_t>(index)];
     auto& [rows, narrow] = scratch[static_cast<std::size_t>(thread)];
     std::byte* to = packed.data() + chunk.offset;
     source.read(index, rows.data());

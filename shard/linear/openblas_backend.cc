@@ -13,7 +13,7 @@ namespace {
 
 using Heights = std::vector<std::int64_t>;
 
-struct Chunk {
+struct OpenBlasChunk {
   std::int64_t width = 0;
   Heights heights;
   std::byte* rows = nullptr;  // [width, in] in the precision, in the buffer of all chunks.
@@ -24,7 +24,7 @@ float Widen(std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 1
 class OpenBlasWeight : public PackedWeight {
  public:
   OpenBlasWeight(Precision precision, std::int64_t in, AlignedBuffer<std::byte> rows,
-                 std::vector<Chunk> chunks, std::vector<OpenBlasBackend::Scratch>& scratch)
+                 std::vector<OpenBlasChunk> chunks, std::vector<OpenBlasBackend::Scratch>& scratch)
       : precision_(precision),
         in_(in),
         rows_(std::move(rows)),
@@ -35,7 +35,7 @@ class OpenBlasWeight : public PackedWeight {
 
   void Multiply(const Activations& x, std::int64_t first_row, std::int64_t real_rows,
                 std::int64_t index, proto::Range /*columns*/, float* y, int thread) const override {
-    const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
+    const OpenBlasChunk& chunk = chunks_[static_cast<std::size_t>(index)];
     const std::int64_t rows = RoundUpRows(real_rows);
     if (precision_ == Precision::kFloat32) {
       SgemmPanels::Multiply(chunk.heights, reinterpret_cast<const float*>(x.Row(first_row)), rows,
@@ -55,7 +55,7 @@ class OpenBlasWeight : public PackedWeight {
   Precision precision_;
   std::int64_t in_;
   AlignedBuffer<std::byte> rows_;  // Rows of all chunks, one after another.
-  std::vector<Chunk> chunks_;
+  std::vector<OpenBlasChunk> chunks_;
   std::vector<OpenBlasBackend::Scratch>& scratch_;
 };
 
@@ -79,7 +79,7 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
                                                     ThreadPool& pool) {
   proto::Check(precision != Precision::kInt8, "OpenBLAS computes no int8 products");
   const std::int64_t in = source.in;
-  std::vector<Chunk> chunks(source.widths.size());
+  std::vector<OpenBlasChunk> chunks(source.widths.size());
   const std::int64_t row_bytes = in * ElementSize(precision);
   std::int64_t widest = 0;
   std::int64_t bytes = 0;
@@ -92,7 +92,7 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
   AlignedBuffer<std::byte> packed(static_cast<std::size_t>(bytes));
   packed.PreferHugePages();
   std::byte* next = packed.data();
-  for (Chunk& chunk : chunks) {
+  for (OpenBlasChunk& chunk : chunks) {
     chunk.rows = next;
     next += chunk.width * row_bytes;
   }
@@ -111,7 +111,7 @@ std::unique_ptr<PackedWeight> OpenBlasBackend::Pack(Precision precision, const W
     packing.emplace_back(source, false);
   }
   pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
+    const OpenBlasChunk& chunk = chunks[static_cast<std::size_t>(index)];
     if (precision == Precision::kFloat32) {
       source.read(index, reinterpret_cast<float*>(chunk.rows));
       return;

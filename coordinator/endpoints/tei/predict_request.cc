@@ -24,7 +24,6 @@
 namespace scorecast::coordinator {
 namespace {
 
-using nlohmann::json;
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
@@ -74,9 +73,9 @@ Error WrongInputs() {
 }
 
 /// The one or two strings of a list. Nothing if it has others.
-std::optional<TextOrPair> StringsOf(const json& list) {
+std::optional<TextOrPair> StringsOf(const nlohmann::json& list) {
   TextOrPair texts;
-  for (const json& text : list) {
+  for (const nlohmann::json& text : list) {
     if (!text.is_string() || texts.size() == 2) {
       return std::nullopt;
     }
@@ -87,7 +86,7 @@ std::optional<TextOrPair> StringsOf(const json& list) {
 
 /// As text-embeddings-inference reads them: a list of one or two strings is one text or pair.
 Expected<PredictInputs> PredictInputsOf(const std::string& text) {
-  const json inputs = json::parse(text);
+  const nlohmann::json inputs = nlohmann::json::parse(text);
   PredictInputs read;
   if (inputs.is_string()) {
     read.texts.push_back({inputs.get<std::string>()});
@@ -105,7 +104,7 @@ Expected<PredictInputs> PredictInputsOf(const std::string& text) {
     return read;
   }
   read.is_list = true;
-  for (const json& element : inputs) {
+  for (const nlohmann::json& element : inputs) {
     std::optional<TextOrPair> one = StringsOf(element);
     if (!one) {
       return Unexpected(WrongInputs());

@@ -9,7 +9,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-constexpr int kMaxDepth = 8;  ///< No tokenizer nests more than two.
+constexpr int kMaxNestedSteps = 8;  ///< No tokenizer nests more than two.
 
 void ForEachStep(const JsonCursor& part, std::string_view list, int depth,
                  const std::function<void(const JsonCursor&)>& step) {
@@ -18,8 +18,8 @@ void ForEachStep(const JsonCursor& part, std::string_view list, int depth,
     step(part);
     return;
   }
-  if (depth == kMaxDepth) {
-    type.Fail("more than " + std::to_string(kMaxDepth) + " sequences inside each other");
+  if (depth == kMaxNestedSteps) {
+    type.Fail("more than " + std::to_string(kMaxNestedSteps) + " sequences inside each other");
   }
   part.At(list).ForEachElement(
       [&](const JsonCursor& element) { ForEachStep(element, list, depth + 1, step); });

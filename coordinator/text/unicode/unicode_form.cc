@@ -18,28 +18,29 @@ constexpr auto kDecompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF
 constexpr auto kDecomposeCompatibly =
     static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
 
-struct Range {
+struct CharacterRange {
   char32_t first = 0;
   char32_t last = 0;
 };
 
 /// Characters that are decomposed in utf8proc's tables (Unicode 15), but not in the older tables of
 /// the reference.
-constexpr std::array<Range, 10> kNotDecomposed = {{{0x32FF, 0x32FF},
-                                                   {0xA7F2, 0xA7F4},
-                                                   {0xAB69, 0xAB69},
-                                                   {0x10781, 0x10785},
-                                                   {0x10787, 0x107B0},
-                                                   {0x107B2, 0x107BA},
-                                                   {0x11938, 0x11938},
-                                                   {0x1E030, 0x1E06D},
-                                                   {0x1F16C, 0x1F16C},
-                                                   {0x1FBF0, 0x1FBF9}}};
+constexpr std::array<CharacterRange, 10> kNotDecomposed = {{{0x32FF, 0x32FF},
+                                                            {0xA7F2, 0xA7F4},
+                                                            {0xAB69, 0xAB69},
+                                                            {0x10781, 0x10785},
+                                                            {0x10787, 0x107B0},
+                                                            {0x107B2, 0x107BA},
+                                                            {0x11938, 0x11938},
+                                                            {0x1E030, 0x1E06D},
+                                                            {0x1F16C, 0x1F16C},
+                                                            {0x1FBF0, 0x1FBF9}}};
 
 bool IsDecomposed(char32_t code_point) {
-  return std::none_of(kNotDecomposed.begin(), kNotDecomposed.end(), [&](const Range& range) {
-    return range.first <= code_point && code_point <= range.last;
-  });
+  return std::none_of(kNotDecomposed.begin(), kNotDecomposed.end(),
+                      [&](const CharacterRange& range) {
+                        return range.first <= code_point && code_point <= range.last;
+                      });
 }
 
 utf8proc_propval_t CombiningClass(utf8proc_int32_t code_point) {
