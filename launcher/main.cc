@@ -122,6 +122,21 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "whatever the clients of the other ports do; 0: any free one, -1: none")
       ->check(CLI::Range(-1, 65535))
       ->capture_default_str();
+  CLI::Option* const certificate =
+      app.add_option("--tls-cert", flags.tls_files.certificate,
+                     "Certificate, in PEM, followed by those between it and that of its CA: --port "
+                     "and --http-port then speak TLS only. --health-port does not. The files of "
+                     "TLS are read again when they change")
+          ->type_name("FILE");
+  CLI::Option* const key = app.add_option("--tls-key", flags.tls_files.key, "Its key, in PEM")
+                               ->type_name("FILE")
+                               ->needs(certificate);
+  certificate->needs(key);
+  app.add_option("--tls-client-ca", flags.tls_files.client_ca,
+                 "Certificates, in PEM, of the CAs of clients, which then need a certificate. Its "
+                 "name, instead of the address, is the client's")
+      ->type_name("FILE")
+      ->needs(certificate);
   app.add_option("--address-file", flags.address_file,
                  "File in which the service says where it is, when it is ready, and which it "
                  "removes when it ends: {\"host\":…,\"ip\":…,\"port\":…,\"http_port\":…,"
@@ -220,6 +235,34 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->default_str(std::to_string(flags.drain_time.count()));
 }
 
+/// The flags of TLS to a server. Each of the others implies --tls.
+void AddTlsFlags(CLI::App& app, ServerFlags& flags) {
+  app.add_flag("--tls", flags.tls,
+               "Speaks TLS, and refuses a server whose certificate is not of a known CA or not for "
+               "the host of the address");
+  const auto implies_tls = [&flags](const std::string&) { flags.tls = true; };
+  app.add_option("--tls-ca", flags.tls_files.ca,
+                 "Certificates of the CAs of servers, in PEM; implies --tls")
+      ->type_name("FILE")
+      ->default_str("the system's")
+      ->each(implies_tls);
+  CLI::Option* const certificate =
+      app.add_option("--tls-client-cert", flags.tls_files.certificate,
+                     "Own certificate, in PEM, for a server with --tls-client-ca; implies --tls")
+          ->type_name("FILE")
+          ->each(implies_tls);
+  CLI::Option* const key =
+      app.add_option("--tls-client-key", flags.tls_files.key, "Its key, in PEM")
+          ->type_name("FILE")
+          ->needs(certificate);
+  certificate->needs(key);
+  app.add_option("--tls-server-name", flags.tls_server_name,
+                 "Name or IP address that the server's certificate must have, if it is not the "
+                 "host of the address; implies --tls")
+      ->type_name("NAME")
+      ->each(implies_tls);
+}
+
 /// The flags of every command that sends requests to a server.
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   CLI::Option_group* server = app.add_option_group("Server");
@@ -248,6 +291,7 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
       ->check(CLI::Range(0.001, 86400.0))
       ->default_str(
           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
+  AddTlsFlags(app, flags);
 }
 
 /// The flags of every command that sends one request to a server.

@@ -18,6 +18,7 @@ set_allowed() {
     proto/model/*) allowed='proto/base proto/model' ;;
     proto/plan/*) allowed=$contracts ;;
     proto/mpi/*) allowed='proto/base proto/mpi' ;;
+    proto/tls/*) allowed='proto/base proto/tls' ;;
     proto/wire/*) allowed='proto/base proto/wire proto/scorecast.pb.h' ;;
     coordinator/text/unicode/*) allowed='coordinator/text/unicode proto/base' ;;
     coordinator/text/models/* | coordinator/text/steps/*)
@@ -69,7 +70,7 @@ set_allowed() {
     # What transports share knows no protocol.
     coordinator/transports/connection/*)
       allowed="coordinator/transports/connection coordinator/service coordinator/endpoints coordinator/request"
-      allowed="$allowed coordinator/generate coordinator/schedule proto/log $contracts" ;;
+      allowed="$allowed coordinator/generate coordinator/schedule proto/log proto/tls $contracts" ;;
     # Files know nothing of what is in them.
     coordinator/transports/batch/files/*)
       allowed='coordinator/transports/batch/files proto/base' ;;

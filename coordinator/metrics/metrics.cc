@@ -65,7 +65,7 @@ Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> 
   };
   const auto latest = std::make_shared<LatestContent>(std::move(collect), std::move(now));
   return {"/metrics", [latest] { return latest->Get(); },
-          "Metrics in the text format of Prometheus."};
+          "Metrics in the text format of Prometheus.", /*is_state=*/true};
 }
 
 ProcessMemory MemoryOfThisProcess() {

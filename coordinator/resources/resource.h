@@ -27,6 +27,8 @@ struct Resource {
   /// Called on any thread. Must return soon, and must not wait for the ranks.
   std::function<SharedContent()> get;
   std::string description;  ///< One line, for /openapi.json.
+  /// Whether it tells of the state of the service, so that it is also read while the service drains.
+  bool is_state = false;
 };
 
 }  // namespace scorecast::coordinator

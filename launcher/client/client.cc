@@ -20,6 +20,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
+using proto::TlsSession;
 
 /// HOST and PORT of "HOST:PORT".
 std::pair<std::string, std::string> SplitAddress(const std::string& address) {
@@ -49,6 +50,30 @@ ConnectionLost Closed(const error_code& error) {
   return ConnectionLost("the server closed the connection: " + error.message());
 }
 
+/// What OpenSSL says, with what a user can do about it.
+class TlsFault : public std::runtime_error {
+ public:
+  explicit TlsFault(const std::string& reason) : std::runtime_error(reason + Advice(reason)) {}
+
+ private:
+  static std::string Advice(const std::string& reason) {
+    const auto has = [&](const char* part) { return reason.find(part) != std::string::npos; };
+    if (has("wrong version number") || has("packet length too long")) {
+      return "; the server seems to speak no TLS: leave out --tls";
+    }
+    if (has("alert certificate required") || has("alert handshake failure")) {
+      return "; the server may want a certificate: --tls-client-cert, --tls-client-key";
+    }
+    if (has("issuer certificate") || has("self-signed") || has("self signed")) {
+      return "; --tls-ca names the certificate of its CA";
+    }
+    if (has("ostname mismatch") || has("IP address mismatch")) {
+      return "; --tls-server-name names the one that its certificate has";
+    }
+    return "";
+  }
+};
+
 error_code LastError() { return {errno, boost::system::system_category()}; }
 
 }  // namespace
@@ -57,6 +82,9 @@ Client::Client(const std::string& address, const ClientOptions& options)
     : options_(options), socket_(io_) {
   Connect(address);
   socket_.set_option(tcp::no_delay(true));
+  if (options_.tls) {
+    BeginTls(address, SplitAddress(address).first);
+  }
 }
 
 Client::Deadline Client::CallDeadline() const {
@@ -97,6 +125,45 @@ void Client::Connect(const std::string& address) {
   }
 }
 
+template <typename Attempt>
+TlsSession::Result Client::Repeat(Attempt attempt, const Deadline& deadline) {
+  for (;;) {
+    TlsSession::Result result;
+    std::string fault;
+    {
+      const std::lock_guard lock(session_mutex_);
+      result = attempt();
+      fault = session_->fault();
+    }
+    switch (result.state) {
+      case TlsSession::State::kDone:
+        return result;
+      case TlsSession::State::kNeedsRead:
+        Await(POLLIN, deadline);
+        break;
+      case TlsSession::State::kNeedsWrite:
+        Await(POLLOUT, deadline);
+        break;
+      case TlsSession::State::kEnded:
+        throw Closed(asio::error::eof);
+      case TlsSession::State::kFailed:
+        throw TlsFault(fault);
+    }
+  }
+}
+
+void Client::BeginTls(const std::string& address, const std::string& host) {
+  const ClientTls& tls = *options_.tls;
+  session_ = TlsSession::OfClient(tls.context, socket_.native_handle(),
+                                  tls.server_name.empty() ? host : tls.server_name,
+                                  {std::string(proto::kTlsProtocol)});
+  try {
+    Repeat([this] { return TlsSession::Result{session_->Handshake()}; }, CallDeadline());
+  } catch (const TlsFault& fault) {
+    throw std::runtime_error("no TLS with " + address + ": " + fault.what());
+  }
+}
+
 void Client::Await(short events, const Deadline& deadline) {
   pollfd descriptor = {.fd = socket_.native_handle(), .events = events, .revents = 0};
   int ready = 0;
@@ -118,6 +185,10 @@ void Client::Await(short events, const Deadline& deadline) {
 }
 
 void Client::Write(std::span<const char> bytes, const Deadline& deadline) {
+  while (session_ && !bytes.empty()) {
+    const auto result = Repeat([&] { return session_->Write(bytes); }, deadline);
+    bytes = bytes.subspan(result.bytes);
+  }
   while (!bytes.empty()) {
     Await(POLLOUT, deadline);
     const ssize_t sent =
@@ -131,6 +202,10 @@ void Client::Write(std::span<const char> bytes, const Deadline& deadline) {
 }
 
 void Client::Read(std::span<char> bytes, const Deadline& deadline) {
+  while (session_ && !bytes.empty()) {
+    const auto result = Repeat([&] { return session_->Read(bytes); }, deadline);
+    bytes = bytes.subspan(result.bytes);
+  }
   while (!bytes.empty()) {
     Await(POLLIN, deadline);
     const ssize_t received =

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -12,8 +13,17 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "proto/scorecast.pb.h"
+#include "proto/tls/tls_context.h"
+#include "proto/tls/tls_session.h"
 
 namespace scorecast::launcher {
+
+/// TLS of a client.
+struct ClientTls {
+  proto::TlsContext context;
+  /// The name or IP address that the server's certificate must have; empty: that of the address.
+  std::string server_name = {};
+};
 
 struct ClientOptions {
   /// Limits the time to connect, and the time of each Send and Receive. If unset, they wait for any
@@ -23,6 +33,8 @@ struct ClientOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   /// A longer reply is not read. The default is the most that a server keeps of replies.
   std::size_t max_reply_bytes = std::size_t{1} << 30;
+  /// If unset, the connection is plain TCP.
+  std::optional<ClientTls> tls = std::nullopt;
 };
 
 /// The connection was refused, or it ended before the reply. The server may be about to start
@@ -60,6 +72,11 @@ class Client {
   /// The time by which a call that begins now must have ended.
   Deadline CallDeadline() const;
   void Connect(const std::string& address);
+  /// Begins TLS. `host` is that of the address.
+  void BeginTls(const std::string& address, const std::string& host);
+  /// Makes the attempt, which is a call of `session_`, until it succeeds or fails.
+  template <typename Attempt>
+  proto::TlsSession::Result Repeat(Attempt attempt, const Deadline& deadline);
   void Write(std::span<const char> bytes, const Deadline& deadline);
   void Read(std::span<char> bytes, const Deadline& deadline);
   /// Waits until the socket is ready for `events` of poll(2). Throws if the deadline passes.
@@ -68,6 +85,8 @@ class Client {
   const ClientOptions options_;
   boost::asio::io_context io_;
   boost::asio::ip::tcp::socket socket_;
+  std::mutex session_mutex_;  ///< Not locked while a thread waits.
+  std::optional<proto::TlsSession> session_;
 };
 
 }  // namespace scorecast::launcher

@@ -52,12 +52,17 @@ class Caller {
   explicit Caller(const ServerFlags& flags)
       : flags_(flags),
         location_(flags.connect_file.empty() ? ServerLocation::At(flags.connect)
-                                             : ServerLocation::InFile(flags.connect_file)) {}
+                                             : ServerLocation::InFile(flags.connect_file)) {
+    if (flags.tls) {
+      options_.tls = ClientTls{proto::TlsContext::OfClient(flags.tls_files), flags.tls_server_name};
+    }
+    options_.timeout = flags.timeout;
+  }
 
   /// On a connection of its own. Faults say what a user can do.
   v1::Response CallOnce(const v1::Request& request) {
     CheckUtf8(request, "");
-    return WithPlainFaults([&] { return RetryingCall(location_, request, options()); });
+    return WithPlainFaults([&] { return RetryingCall(location_, request, options_); });
   }
 
   /// On the same connection as the request before, if it still is there. Sends the request again
@@ -80,17 +85,15 @@ class Caller {
   }
 
  private:
-  ClientOptions options() const { return {.timeout = flags_.timeout}; }
-
   v1::Response Try(const v1::Request& request) {
     try {
       if (!client_) {
-        client_.emplace(location_.Address(), options());
+        client_.emplace(location_.Address(), options_);
       }
       return client_->Call(request);
     } catch (const ConnectionLost&) {
       client_.reset();
-      return RetryingCall(location_, request, options());
+      return RetryingCall(location_, request, options_);
     }
   }
 
@@ -114,6 +117,7 @@ class Caller {
 
   const ServerFlags& flags_;
   const ServerLocation location_;
+  ClientOptions options_;
   std::optional<Client> client_;
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "proto/scorecast.pb.h"
+#include "proto/tls/tls_context.h"
 
 namespace scorecast::launcher {
 
@@ -19,6 +20,9 @@ struct ServerFlags {
   std::optional<std::int64_t> timeout_ms;  ///< The request's.
   std::int64_t priority = 0;               ///< The request's.
   std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For a reply.
+  bool tls = false;
+  proto::TlsClientFiles tls_files;
+  std::string tls_server_name;  ///< See ClientTls.
 };
 
 /// The flags of every command that sends one request.

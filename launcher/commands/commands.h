@@ -13,6 +13,7 @@
 #include "coordinator/transports/http/http_options.h"
 #include "launcher/client/client_command.h"
 #include "launcher/engine/engine_flags.h"
+#include "proto/tls/tls_context.h"
 
 namespace scorecast::launcher {
 
@@ -48,6 +49,7 @@ struct ServeFlags {
   int health_port = -1;                ///< 0: any free one; -1: none.
   std::filesystem::path address_file;  ///< See AddressFile; empty: none.
   coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.
+  proto::TlsServerFiles tls_files;     ///< No TLS if there is no certificate.
   coordinator::SocketOptions socket;   ///< The server takes `max_request_bytes` from `engine`.
   std::int64_t max_pass_ms = 200;      ///< 0: without bound.
   std::size_t max_queue = 1024;

@@ -20,6 +20,7 @@ ListeningSockets::ListeningSockets(std::string host, SupervisorLink* supervisor)
 void ListeningSockets::Reserve(const std::string& name, std::uint16_t port) {
   if (const auto found = of_systemd_.find(name); found != of_systemd_.end()) {
     reserved_[name] = std::move(found->second);
+    held_elsewhere_.insert(name);
     return;
   }
   for (const auto& [other, socket] : reserved_) {
@@ -30,6 +31,9 @@ void ListeningSockets::Reserve(const std::string& name, std::uint16_t port) {
   }
   reserved_[name] = supervisor_ != nullptr ? supervisor_->Socket(name, host_, port)
                                            : Descriptor(coordinator::OpenBoundSocket(host_, port));
+  if (supervisor_ != nullptr) {
+    held_elsewhere_.insert(name);
+  }
 }
 
 IpPort ListeningSockets::AddressOf(const std::string& name) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "launcher/address/service_address.h"
@@ -29,6 +30,10 @@ class ListeningSockets {
   /// Whether that address is a loopback address.
   bool IsOnLoopback(const std::string& name) const;
 
+  /// Whether a supervisor or systemd holds the socket of a reserved name, too. New clients then
+  /// wait for the next process instead of being refused when this one stops accepting.
+  bool IsHeldElsewhere(const std::string& name) const { return held_elsewhere_.contains(name); }
+
   /// The socket of a reserved name, listening. Throws StartupError.
   Descriptor Take(const std::string& name);
 
@@ -37,6 +42,7 @@ class ListeningSockets {
   SupervisorLink* const supervisor_;
   std::map<std::string, Descriptor> of_systemd_;
   std::map<std::string, Descriptor> reserved_;
+  std::set<std::string> held_elsewhere_;
 };
 
 }  // namespace scorecast::launcher

@@ -27,6 +27,7 @@
 #include "coordinator/service/request_service.h"
 #include "coordinator/status/health.h"
 #include "coordinator/transports/connection/request_server.h"
+#include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "launcher/address/address_file.h"
@@ -42,6 +43,8 @@
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
 #include "proto/log/log.h"
+#include "proto/tls/tls_context.h"
+#include "proto/wire/frame.h"
 #include "shard/worker/queued_cluster.h"
 
 namespace scorecast::launcher {
@@ -200,10 +203,10 @@ ServiceAddress AddressOf(const ServeFlags& flags, const ListeningSockets& socket
 }
 
 /// A line of the log, from which programs read the addresses.
-std::string ReadyLine(const ServiceAddress& address) {
+std::string ReadyLine(const ServiceAddress& address, bool has_tls) {
   return "ready: requests on " + address.requests.ToText() +
          (address.http ? ", HTTP on " + address.http->ToText() : "") + " (host " + address.host +
-         ")";
+         (has_tls ? ", TLS)" : ")");
 }
 
 /// The state of the service, which clients read with GET. `service` must have a server, and must
@@ -238,6 +241,22 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
   return resources;
 }
 
+using TlsFilesPointer = std::shared_ptr<const coordinator::TlsFiles>;
+
+/// Null without TLS.
+TlsFilesPointer TlsFilesOf(const ServeFlags& flags) {
+  return flags.tls_files.certificate.empty()
+             ? nullptr
+             : std::make_shared<const coordinator::TlsFiles>(flags.tls_files);
+}
+
+/// While the service drains, clients of HTTP read that it does, so that a proxy turns to another
+/// service. Those of a socket that is held elsewhere wait for the next process.
+coordinator::ListenOptions HttpListenOptions(const ListeningSockets& sockets,
+                                             const std::string& name) {
+  return {.accepts_while_draining = !sockets.IsHeldElsewhere(name)};
+}
+
 /// Opens the service to what asks for its state.
 void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
                      Service& service) {
@@ -248,16 +267,19 @@ void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSoc
   options.allowed_hosts = flags.http.allowed_hosts;
   options.header_timeout = flags.http.header_timeout;
   proto::Log(proto::LogLevel::kInfo,
-             "health: " + ReachableAddressOf(sockets, kHealthSocket).ToText());
+             "health: " + ReachableAddressOf(sockets, kHealthSocket).ToText() +
+                 (flags.tls_files.certificate.empty() ? "" : " (without TLS)"));
   service.server->ListenForProbes(
       sockets.Take(kHealthSocket).Release(),
-      coordinator::MakeHttpProtocol(service.requests, std::move(options)));
+      coordinator::MakeHttpProtocol(service.requests, std::move(options)),
+      HttpListenOptions(sockets, kHealthSocket));
 }
 
 /// Opens the service to its clients.
 void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
-            Service& service) {
-  service.server->Listen(sockets.Take(kRequestSocket).Release(), coordinator::MakeFrameProtocol);
+            const TlsFilesPointer& tls_files, Service& service) {
+  service.server->Listen(sockets.Take(kRequestSocket).Release(), coordinator::MakeFrameProtocol,
+                         {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
     options.resources = ResourcesOf(flags, engine, service);
@@ -269,8 +291,12 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
           "--allowed-host changes nothing: HTTP listens on {}, not on a loopback address",
           sockets.AddressOf(kHttpSocket).ip);
     }
+    coordinator::ListenOptions listen = HttpListenOptions(sockets, kHttpSocket);
+    listen.tls = tls_files;
+    listen.protocols = {"http/1.1", "http/1.0"};
     service.server->Listen(sockets.Take(kHttpSocket).Release(),
-                           coordinator::MakeHttpProtocol(service.requests, std::move(options)));
+                           coordinator::MakeHttpProtocol(service.requests, std::move(options)),
+                           listen);
   }
   if (flags.health_port >= 0) {
     ListenForProbes(flags, engine, sockets, service);
@@ -286,7 +312,7 @@ void RunService(const ServeFlags& flags, Service& service, const ServiceAddress&
   if (supervisor != nullptr) {
     supervisor->Ready(flags.drain_time + kLastRepliesTime + kLastPassTime + kRanksEndTime);
   }
-  proto::Log(proto::LogLevel::kInfo, ReadyLine(address));
+  proto::Log(proto::LogLevel::kInfo, ReadyLine(address, !flags.tls_files.certificate.empty()));
   std::optional<StatusLog> status_log(std::in_place, [&] { return service.Status(); });
   std::thread control([&] {
     const Drain drain = signals.First();
@@ -322,9 +348,11 @@ int RunServeCommand(const ServeFlags& flags) {
   // Must outlive the engine: if this connection ends, the supervisor takes rank 0 to have ended.
   std::unique_ptr<SupervisorLink> supervisor;
   std::optional<ListeningSockets> sockets;
+  TlsFilesPointer tls_files;
   ServiceAddress address;
   Engine engine(flags.engine, [&](const Engine&) {
     supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
+    tls_files = TlsFilesOf(flags);
     sockets.emplace(flags.host, supervisor.get());
     ReserveSockets(flags, *sockets);
     address = AddressOf(flags, *sockets);
@@ -346,7 +374,7 @@ int RunServeCommand(const ServeFlags& flags) {
         supervisor->Listening();
       }
       service.emplace(flags, engine, time_model);
-      Listen(flags, engine, *sockets, *service);
+      Listen(flags, engine, *sockets, tls_files, *service);
       if (!flags.address_file.empty()) {
         address_file = AddressFile::Write(flags.address_file, address);
         address_file->RemoveAtExit();

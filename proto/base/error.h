@@ -13,7 +13,7 @@ struct Error {
   std::string reason;   ///< A stable code, e.g. "delimiter_in_item".
   std::string message;  ///< For humans; states the value and the limit.
   std::string param;    ///< The field that is wrong, with its index, e.g. "items[3]"; may be empty.
-  std::optional<std::int64_t> retry_after_seconds;  ///< Set with code 429.
+  std::optional<std::int64_t> retry_after_seconds;  ///< Set with 429 and some 503.
 };
 
 /// A start-up fault: command line, configuration, checkpoint, memory. Caught once, in `main`, which

@@ -4,10 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <google/protobuf/message_lite.h>
 
 namespace scorecast::proto {
+
+/// The name of this protocol in the ALPN of TLS.
+inline constexpr std::string_view kTlsProtocol = "scorecast";
 
 /// The header of every message: the message's length in bytes, big-endian.
 inline constexpr std::size_t kFrameHeaderBytes = 4;

@@ -5,6 +5,9 @@ import http.client
 import json
 import resource
 import socket
+import ssl
+import subprocess
+import tempfile
 import time
 import unittest
 
@@ -24,6 +27,17 @@ def raise_descriptor_limit() -> int:
 def split(service: Service) -> tuple[str, int]:
     host, port = service.address.rsplit(":", 1)
     return host, int(port)
+
+
+def client_hello(context: ssl.SSLContext) -> bytes:
+    """The first message of a handshake."""
+    sent = ssl.MemoryBIO()
+    session = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="127.0.0.1")
+    try:
+        session.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return sent.read()
 
 
 class Connections(RankingTest):
@@ -65,6 +79,42 @@ class Connections(RankingTest):
                 connection.close()
             medians = [f"{1000 * sorted(times)[len(times) // 2]:.2f} ms" for times in (alone, beside)]
             print(f"median alone {medians[0]}, beside {IDLE} idle connections {medians[1]}")
+
+    def test_half_open_handshakes(self) -> None:
+        if raise_descriptor_limit() < IDLE + 1000:
+            self.skipTest(f"fewer than {IDLE + 1000} file descriptors are allowed")
+        with tempfile.TemporaryDirectory() as directory:
+            certificate, key = f"{directory}/cert.pem", f"{directory}/key.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost",
+                            "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1", "-keyout", key, "-out", certificate],
+                           check=True, capture_output=True)
+            context = ssl.create_default_context(cafile=certificate)
+            with Service("--tls-cert", certificate, "--tls-key", key) as service:
+                alone = self.polite_handshakes(service, context)
+                hello = client_hello(context)
+                half_open = []
+                for i in range(IDLE):
+                    connection = socket.create_connection(split(service), 30, source_address=(f"127.0.0.{3 + i % 2}", 0))
+                    connection.sendall(hello)
+                    half_open.append(connection)
+                beside = self.polite_handshakes(service, context)
+                for connection in half_open:
+                    connection.close()
+        medians = [f"{1000 * sorted(times)[len(times) // 2]:.2f} ms" for times in (alone, beside)]
+        print(f"median of a handshake and a request alone {medians[0]}, beside {IDLE} half-open handshakes {medians[1]}, "
+              f"longest {1000 * max(beside):.2f} ms")
+
+    def polite_handshakes(self, service: Service, context: ssl.SSLContext) -> list[float]:
+        """The seconds of connections, each with a request."""
+        times = []
+        for _ in range(30):
+            begin = time.monotonic()
+            client = http.client.HTTPSConnection(*split(service), timeout=30, source_address=(POLITE, 0), context=context)
+            client.request("POST", "/v1/rerank", BODY, {"Content-Type": "application/json"})
+            self.assertEqual(client.getresponse().status, 200)
+            times.append(time.monotonic() - begin)
+            client.close()
+        return times
 
     def test_slow_loris(self) -> None:
         with Service("--max-connections", "64", "--read-timeout", "2") as service:

@@ -13,9 +13,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/tls/tls_context.h"
+#include "tests/coordinator/transports/tls/certificates.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/e2e/service.h"
+#include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
 namespace score_command_test {
@@ -57,6 +60,53 @@ TEST(ScoreCommand, PrintsOneLinePerItemOrJson) {
   EXPECT_EQ(body.at("object"), "scoring");
   EXPECT_EQ(body.at("scores").size(), 2U);
   EXPECT_TRUE(body.at("timings").contains("queue_ms"));
+}
+
+TEST(ScoreCommand, SpeaksTls) {
+  const reference::TempDirectory directory;
+  Authority own(directory.path(), "own");
+  Authority other(directory.path(), "other");
+  const proto::TlsServerFiles server_files = own.Issue("server");
+  BatchCommand command = OnHost("127.0.0.1");
+  const Service plain(command);
+  const std::vector<std::string> server_flags = {"--tls-cert",      server_files.certificate,
+                                                 "--tls-key",       server_files.key,
+                                                 "--tls-client-ca", own.certificate()};
+  command.flags.insert(command.flags.end(), server_flags.begin(), server_flags.end());
+  const Service server(command);
+  const proto::TlsClientFiles client =
+      own.IssueClient("client", {.name = "client", .alternatives = ""});
+  const auto run = [&](const std::string& address, const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = ScoreArguments(address);
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return RunScorecast(arguments);
+  };
+  const std::vector<std::string> certificate = {"--tls-client-cert", client.certificate,
+                                                "--tls-client-key", client.key};
+  std::vector<std::string> flags = {"--tls-ca", own.certificate()};
+  ExpectFault(run(server.address(), flags), "--tls-client-cert");
+  flags.insert(flags.end(), certificate.begin(), certificate.end());
+  const ProcessResult scores = run(server.address(), flags);
+  EXPECT_EQ(scores.exit_code, 0) << scores.err;
+  EXPECT_EQ(scores.out, run(plain.address(), {}).out);
+  ExpectFault(run(plain.address(), flags), "leave out --tls");
+  ExpectFault(run(server.address(), {}), "tls_required");
+  flags[1] = other.certificate();
+  ExpectFault(run(server.address(), flags), "--tls-ca");
+
+  // Faults of the files, before the model is read.
+  const auto start = [&](const proto::TlsServerFiles& files) {
+    return RunScorecast({"serve", "--model", command.model.string(), "--port", "0", "--http-port",
+                         "-1", "--tls-cert", files.certificate, "--tls-key", files.key});
+  };
+  proto::TlsServerFiles mixed = own.Issue("second");
+  mixed.key = server_files.key;
+  ExpectFault(start(mixed), "does not belong to the certificate");
+  ExpectFault(start(own.Issue("old", {.days = -1})), "it expired at");
+  EXPECT_THAT(RunScorecast({"serve", "--model", command.model.string(), "--tls-client-ca",
+                            own.certificate()})
+                  .err,
+              HasSubstr("--tls-client-ca requires --tls-cert"));
 }
 
 TEST(ScoreCommand, PrintsTheScoresOfClasses) {

@@ -23,7 +23,9 @@ constexpr std::int64_t kBytesAhead = std::int64_t{256} << 20;
 
 }  // namespace
 
-proto::Error Draining() { return {503, "draining", "The server is shutting down.", ""}; }
+proto::Error Draining() {
+  return {503, "draining", "The server is shutting down.", "", /*retry_after_seconds=*/1};
+}
 
 struct Scheduler::Step {
   std::optional<proto::ForwardPlan> plan;

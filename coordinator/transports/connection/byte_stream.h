@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -43,6 +44,9 @@ class ByteStream {
   virtual void ShutDownSend() = 0;
   /// Ends both directions. Operations under way complete with an error.
   virtual void Close() = 0;
+
+  /// The client's name, if the stream has verified one; otherwise empty.
+  virtual std::string peer_name() const { return {}; }
 
   /// Time at which the last read or write completed.
   Clock::time_point last_transfer() const { return last_transfer_; }

@@ -40,4 +40,9 @@ std::string NetworkOf(const ip::address& address) {
              : ip::network_v6(unmapped.to_v6(), kNetworkBitsV6).canonical().to_string();
 }
 
+ClientId ClientOf(const ip::address& address, const std::string& name, std::uint64_t connection) {
+  return name.empty() ? ClientId{address.to_string(), connection, NetworkOf(address)}
+                      : ClientId{name, connection, name};
+}
+
 }  // namespace scorecast::coordinator

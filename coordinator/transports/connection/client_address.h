@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <boost/asio/ip/address.hpp>
+
+#include "coordinator/schedule/client_id.h"
 
 namespace scorecast::coordinator {
 
@@ -13,6 +16,11 @@ boost::asio::ip::address Unmapped(const boost::asio::ip::address& address);
 /// IPv6, or the first 64 bits of its IPv6 address. One client usually has all addresses that share
 /// these.
 boost::asio::ip::address CountedAddress(const boost::asio::ip::address& address);
+
+/// The client of a connection: its verified name, or its address if `name` is empty. A name shares
+/// turns with no address, because it is a network of its own.
+ClientId ClientOf(const boost::asio::ip::address& address, const std::string& name,
+                  std::uint64_t connection);
 
 /// The network that an address is in, as text: the first 24 bits of an IPv4 address,
 /// "192.0.2.0/24", or the first 56 of an IPv6 address. Who has one address of it can often have

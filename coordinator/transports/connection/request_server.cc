@@ -9,6 +9,7 @@
 
 #include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/tcp_stream.h"
+#include "coordinator/transports/connection/tls_stream.h"
 #include "coordinator/transports/connection/turn_executor.h"
 #include "proto/log/log.h"
 
@@ -46,8 +47,10 @@ tcp::socket Moved(tcp::socket from, const asio::any_io_executor& executor) {
 
 }  // namespace
 
-RequestServer::Listener::Listener(asio::any_io_executor executor, MakeProtocol made_by, bool probes)
+RequestServer::Listener::Listener(asio::any_io_executor executor, MakeProtocol made_by,
+                                  const ListenOptions& listen_options, bool probes)
     : make_protocol(std::move(made_by)),
+      options(listen_options),
       is_for_probes(probes),
       acceptor(std::move(executor)),
       accept_again(acceptor.get_executor()) {}
@@ -73,7 +76,8 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                [this](const ClientId& client, const proto::Error& error) {
                  handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
                }},
-      probe_context_(context_) {
+      probe_context_(context_),
+      handshakes_(io_threads, options.handshake_timeout) {
   probe_context_.idle_timeout =
       std::min<std::chrono::milliseconds>(options.idle_timeout, kProbeIdleTimeout);
   for (int i = 0; i < io_threads; ++i) {
@@ -82,7 +86,6 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
 }
 
 RequestServer::~RequestServer() {
-  StopAccepting();
   CloseConnections(std::chrono::milliseconds(0));
   handler_.Finish();
   memory_.Stop();
@@ -93,9 +96,9 @@ RequestServer::~RequestServer() {
 }
 
 std::uint16_t RequestServer::Listen(int listening_socket, MakeProtocol make_protocol,
-                                    bool is_for_probes) {
-  auto listener =
-      std::make_unique<Listener>(turns_.ForServer(), std::move(make_protocol), is_for_probes);
+                                    const ListenOptions& options, bool is_for_probes) {
+  auto listener = std::make_unique<Listener>(turns_.ForServer(), std::move(make_protocol), options,
+                                             is_for_probes);
   listener->acceptor.assign(ProtocolOf(listening_socket), listening_socket);
   const std::uint16_t port = listener->acceptor.local_endpoint().port();
   asio::post(listener->acceptor.get_executor(), [this, own = listener.get()] { Accept(*own); });
@@ -132,7 +135,7 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
         503, "too_many_connections",
         "Too many connections" + from + ": more than " + std::to_string(limit) + ".", ""};
   };
-  if (connections_.size() - refused_ - probes_.size() >= options_.max_connections) {
+  if (connections_.size() + opening_ - refused_ - probes_.size() >= options_.max_connections) {
     return error("", options_.max_connections);
   }
   const std::size_t limit = options_.max_connections_per_address.value_or(
@@ -148,44 +151,97 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
                           const Listener& listener) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  std::shared_ptr<Connection> connection;
-  std::optional<proto::Error> refusal;
+  Admitted admitted{.address = client, .listener = &listener};
   {
     const std::lock_guard lock(mutex_);
-    if (!is_accepting_) {
+    if (!listener.is_accepting) {
       return;  // CloseConnections may already have closed the others.
     }
-    Purpose purpose = Purpose::kProbe;
     if (listener.is_for_probes) {
       if (HasTooManyProbes(client)) {
         return;  // The socket is closed without a reply.
       }
+      admitted.purpose = Purpose::kProbe;
       probes_.insert(client);
     } else {
-      refusal = Refusal(client);
-      if (refusal && refused_ == kMaxRefused) {
-        context_.count_refusal({.address = client.to_string()}, *refusal);
+      admitted.refusal = Refusal(client);
+      if (admitted.refusal && refused_ == kMaxRefused) {
+        context_.count_refusal({.address = client.to_string()}, *admitted.refusal);
         return;  // The same.
       }
-      if (refusal) {
-        purpose = Purpose::kRefusal;
+      if (admitted.refusal) {
+        admitted.purpose = Purpose::kRefusal;
         ++refused_;
       } else {
-        purpose = Purpose::kService;
         ++addresses_[client];
       }
     }
-    const ClientId id{client.to_string(), next_id_++, NetworkOf(client)};
-    const auto executor = listener.is_for_probes ? turns_.ForProbe(id) : turns_.ForClient(id);
-    connection = std::make_shared<Connection>(
-        id, std::make_unique<TcpStream>(Moved(std::move(socket), executor)),
-        listener.make_protocol(protocol_context_),
-        listener.is_for_probes ? probe_context_ : context_, address_book_.Of(id.address),
-        [this, client, purpose](std::uint64_t closed_id) { Forget(closed_id, client, purpose); });
-    connections_.emplace(id.connection, connection);
+    admitted.id = next_id_++;
+    ++opening_;
   }
-  if (refusal) {
-    connection->Refuse(*std::move(refusal));
+  const ClientId id = ClientOf(client, /*name=*/"", admitted.id);
+  tcp::socket own = Moved(std::move(socket), ExecutorFor(id, listener));
+  if (listener.options.tls == nullptr) {
+    Open(admitted, id, std::make_unique<TcpStream>(std::move(own)));
+    return;
+  }
+  handshakes_.Add(std::move(own), id, client, listener.options.protocols, *listener.options.tls,
+                  [this, admitted](TlsHandshake::Outcome outcome) {
+                    OnHandshake(admitted, std::move(outcome));
+                  });
+}
+
+asio::any_io_executor RequestServer::ExecutorFor(const ClientId& client, const Listener& listener) {
+  if (listener.is_for_probes) {
+    return turns_.ForProbe(client);
+  }
+  return turns_.ForClient(client);
+}
+
+void RequestServer::OnHandshake(Admitted admitted, TlsHandshake::Outcome outcome) {
+  if (outcome.session) {
+    const ClientId client = ClientOf(admitted.address, outcome.session->peer_name(), admitted.id);
+    tcp::socket socket = Moved(std::move(outcome.socket), ExecutorFor(client, *admitted.listener));
+    Open(admitted, client,
+         std::make_unique<TlsStream>(std::move(socket), *std::move(outcome.session)));
+    return;
+  }
+  const ClientId client = ClientOf(admitted.address, /*name=*/"", admitted.id);
+  if (outcome.is_plain) {
+    admitted.refusal = proto::Error{400, "tls_required",
+                                    "This port speaks TLS only: use https://, or --tls with the "
+                                    "commands of scorecast.",
+                                    ""};
+    Open(admitted, client, std::make_unique<TcpStream>(std::move(outcome.socket)));
+    return;
+  }
+  if (!outcome.fault.empty()) {
+    const proto::Error fault{400, "tls_handshake_failed", outcome.fault, ""};
+    context_.count_refusal(client, fault);
+    proto::LogDebug("TLS with {}: {}", admitted.address.to_string(), outcome.fault);
+  }
+  Forget(admitted);
+}
+
+void RequestServer::Open(const Admitted& admitted, const ClientId& client,
+                         std::unique_ptr<ByteStream> stream) {
+  const Listener& listener = *admitted.listener;
+  std::shared_ptr<Connection> connection;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_closing_) {
+      connection = std::make_shared<Connection>(
+          client, std::move(stream), listener.make_protocol(protocol_context_),
+          listener.is_for_probes ? probe_context_ : context_, address_book_.Of(client.address),
+          [this, admitted](std::uint64_t) { Forget(admitted); });
+      connections_.emplace(admitted.id, connection);
+      --opening_;
+    }
+  }
+  if (connection == nullptr) {
+    Forget(admitted);
+  } else if (admitted.refusal) {
+    connection->Refuse(*admitted.refusal);
   } else {
     connection->Start();
   }
@@ -195,14 +251,16 @@ bool RequestServer::HasTooManyProbes(const asio::ip::address& client) const {
   return probes_.size() == kMaxProbes || probes_.count(client) == kMaxProbesOfAddress;
 }
 
-void RequestServer::Forget(std::uint64_t id, const asio::ip::address& client, Purpose purpose) {
+void RequestServer::Forget(const Admitted& admitted) {
   const std::lock_guard lock(mutex_);
-  connections_.erase(id);
-  if (purpose == Purpose::kRefusal) {
+  if (connections_.erase(admitted.id) == 0) {
+    --opening_;
+  }
+  if (admitted.purpose == Purpose::kRefusal) {
     --refused_;
-  } else if (purpose == Purpose::kProbe) {
-    probes_.erase(probes_.find(client));
-  } else if (const auto own = addresses_.find(client); --own->second == 0) {
+  } else if (admitted.purpose == Purpose::kProbe) {
+    probes_.erase(probes_.find(admitted.address));
+  } else if (const auto own = addresses_.find(admitted.address); --own->second == 0) {
     addresses_.erase(own);
   }
   closed_.notify_all();
@@ -210,13 +268,16 @@ void RequestServer::Forget(std::uint64_t id, const asio::ip::address& client, Pu
 
 void RequestServer::StartDraining() {
   service_.StartDraining();
-  StopAccepting();
+  StopAccepting(/*for_drain=*/true);
 }
 
-void RequestServer::StopAccepting() {
+void RequestServer::StopAccepting(bool for_drain) {
   const std::lock_guard lock(mutex_);
-  is_accepting_ = false;
   for (const auto& listener : listeners_) {
+    if (for_drain && listener->options.accepts_while_draining) {
+      continue;
+    }
+    listener->is_accepting = false;
     asio::post(listener->acceptor.get_executor(), [own = listener.get()] {
       error_code ignored;
       own->acceptor.close(ignored);
@@ -226,11 +287,17 @@ void RequestServer::StopAccepting() {
 }
 
 void RequestServer::CloseConnections(std::chrono::milliseconds patience) {
+  StopAccepting(/*for_drain=*/false);
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+  }
+  handshakes_.CancelAll();
   for (const auto& connection : Connections()) {
     connection->CloseWhenDone();
   }
   std::unique_lock lock(mutex_);
-  const auto all_closed = [this] { return connections_.empty(); };
+  const auto all_closed = [this] { return connections_.empty() && opening_ == 0; };
   if (closed_.wait_for(lock, patience, all_closed)) {
     return;
   }
@@ -259,7 +326,7 @@ ClientsStatus RequestServer::status() const {
   status.held_reply_bytes = handler_.replies().bytes();
   status.refusals = context_.counters.refusals();
   const std::lock_guard lock(mutex_);
-  status.connections = connections_.size() - probes_.size();
+  status.connections = connections_.size() + opening_ - probes_.size();
   status.addresses = addresses_.size();
   return status;
 }

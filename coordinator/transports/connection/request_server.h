@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -30,9 +31,24 @@
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/connection/socket_options.h"
+#include "coordinator/transports/connection/tls_files.h"
+#include "coordinator/transports/connection/tls_handshake.h"
+#include "coordinator/transports/connection/tls_handshakes.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
+
+/// How clients of one listening socket are taken.
+struct ListenOptions {
+  /// Whether clients that come while the service drains are accepted, so that they read its state
+  /// or are told to turn to another service. Otherwise they are refused, or wait if another process
+  /// holds the socket, too.
+  bool accepts_while_draining = false;
+  /// Set if clients speak TLS. A client whose certificate is verified is known by its name instead
+  /// of its address, but for the limits of connections.
+  std::shared_ptr<const TlsFiles> tls = nullptr;
+  std::vector<std::string> protocols = {};  ///< Names of ALPN; see TlsSession::OfServer.
+};
 
 /// Accepts the clients of any number of listening sockets, and serves them on threads of its own.
 /// What the clients of a socket speak is its protocol's matter. The limits and counts are those of
@@ -50,20 +66,23 @@ class RequestServer {
 
   /// Accepts the clients of a socket that listens (see OpenListeningSocket), which the server then
   /// owns. Returns its port. Called before StartDraining.
-  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol) {
-    return Listen(listening_socket, std::move(make_protocol), /*is_for_probes=*/false);
+  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol,
+                       const ListenOptions& options = {}) {
+    return Listen(listening_socket, std::move(make_protocol), options, /*is_for_probes=*/false);
   }
   /// The same for clients that ask for the state of the service. Their connections count in no
   /// limit of SocketOptions, and their turns do not wait for those of all others. They have limits
   /// of their own, beyond which a connection is closed without a reply.
-  std::uint16_t ListenForProbes(int listening_socket, MakeProtocol make_protocol) {
-    return Listen(listening_socket, std::move(make_protocol), /*is_for_probes=*/true);
+  std::uint16_t ListenForProbes(int listening_socket, MakeProtocol make_protocol,
+                                const ListenOptions& options = {}) {
+    return Listen(listening_socket, std::move(make_protocol), options, /*is_for_probes=*/true);
   }
 
-  /// First step of a shutdown: no new connections, and the service drains.
+  /// First step of a shutdown: the service drains. There are no new connections but those of
+  /// ListenOptions::accepts_while_draining.
   void StartDraining();
-  /// Last step: closes each connection as soon as its replies are written, and the remaining ones
-  /// after `patience`. Returns when all are closed.
+  /// Last step: no new connections. Closes each connection as soon as its replies are written, and
+  /// the remaining ones after `patience`. Returns when all are closed.
   void CloseConnections(std::chrono::milliseconds patience);
 
   ClientsStatus status() const;
@@ -81,28 +100,49 @@ class RequestServer {
   /// What a connection is for.
   enum class Purpose { kService, kRefusal, kProbe };
 
+  struct Listener;
+
+  /// A connection that was accepted.
+  struct Admitted {
+    boost::asio::ip::address address;  ///< See CountedAddress.
+    const Listener* listener = nullptr;
+    Purpose purpose = Purpose::kService;
+    std::optional<proto::Error> refusal;
+    std::uint64_t id = 0;
+  };
+
   /// A socket that listens. Used on the acceptor's executor, which takes turns with the clients.
   struct Listener {
-    Listener(boost::asio::any_io_executor executor, MakeProtocol made_by, bool probes);
+    Listener(boost::asio::any_io_executor executor, MakeProtocol made_by,
+             const ListenOptions& listen_options, bool probes);
 
     const MakeProtocol make_protocol;
+    const ListenOptions options;
     const bool is_for_probes;
+    bool is_accepting = true;  ///< Used with `mutex_` locked.
     boost::asio::ip::tcp::acceptor acceptor;
     boost::asio::ip::tcp::endpoint accepted;  ///< The client of the connection accepted last.
     boost::asio::steady_timer accept_again;
   };
 
-  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol, bool is_for_probes);
-  void StopAccepting();
+  std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol,
+                       const ListenOptions& options, bool is_for_probes);
+  /// `for_drain`: of the listeners that do not accept while the service drains.
+  void StopAccepting(bool for_drain);
   void Accept(Listener& listener);
   void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& client,
              const Listener& listener);
+  /// The order of turns of a connection.
+  boost::asio::any_io_executor ExecutorFor(const ClientId& client, const Listener& listener);
+  /// Called when a client's bytes can be read: begins its connection.
+  void Open(const Admitted& admitted, const ClientId& client, std::unique_ptr<ByteStream> stream);
+  void OnHandshake(Admitted admitted, TlsHandshake::Outcome outcome);
   /// Whether there is no room for a further connection for probes. Locked by the caller.
   bool HasTooManyProbes(const boost::asio::ip::address& client) const;
   /// Why a further connection from `client` is not served; nothing if it is. Locked by the caller.
   std::optional<proto::Error> Refusal(const boost::asio::ip::address& client) const;
-  /// Called when a connection is closed.
-  void Forget(std::uint64_t id, const boost::asio::ip::address& client, Purpose purpose);
+  /// Called when a connection is closed, or does not begin.
+  void Forget(const Admitted& admitted);
   std::vector<std::shared_ptr<Connection>> Connections() const;
 
   RequestService& service_;
@@ -122,13 +162,15 @@ class RequestServer {
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::condition_variable closed_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
-  std::size_t refused_ = 0;  ///< How many of `connections_` are only being refused.
+  std::size_t opening_ = 0;  ///< How many more were accepted and are not open yet.
+  std::size_t refused_ = 0;  ///< How many of both are only being refused.
   std::multiset<boost::asio::ip::address> probes_;  ///< The clients of those for probes.
   /// How many of the others each client address has; see CountedAddress.
   std::map<boost::asio::ip::address, std::size_t> addresses_;
-  bool is_accepting_ = true;
   std::uint64_t next_id_ = 0;
+  bool is_closing_ = false;  ///< No further connection opens.
 
+  TlsHandshakes handshakes_;
   std::vector<std::thread> threads_;
 };
 

@@ -21,6 +21,8 @@ struct SocketOptions {
   /// A request must arrive within this time of its first byte. A large one has a second more for
   /// each 64 KiB of it that have arrived. Otherwise its client gets a 408 and is disconnected.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(30);
+  /// A handshake of TLS must end within this time of its turn to begin.
+  std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
   std::int64_t max_request_bytes = kDefaultMaxRequestBytes;  ///< Largest request.
   /// Upper bound on the bytes of all requests that are being read. It counts as at least
   /// `max_request_bytes`. A request that would exceed it is refused with a 503, but a sixteenth

@@ -27,6 +27,8 @@ class TcpStream : public ByteStream {
   void ReadSome(boost::asio::mutable_buffer into, Done done) override;
   void WriteSome(boost::asio::const_buffer from, Done done) override;
 
+  Socket& socket() { return socket_; }
+
  private:
   Socket socket_;
 };

@@ -171,6 +171,10 @@ void HttpProtocol::Judge() {
   if (message.fault) {
     return;
   }
+  if (server_->service.is_draining() && (route.resource == nullptr || !route.resource->is_state)) {
+    message.fault = Draining();
+    return;
+  }
   if (!route.exists()) {
     if (!is_options || head.path != "*") {
       message.fault = server_->routes.NotFound(head.path, route);
@@ -195,8 +199,8 @@ void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
     return;
   }
   if (head.expects_continue && head.framing.state() == BodyFraming::State::kMore) {
-    if (message_->fault || server_->service.is_draining()) {
-      RefuseNow(connection, message_->fault.value_or(Draining()));
+    if (message_->fault) {
+      RefuseNow(connection, *message_->fault);
       return;
     }
     if (unparsed_.empty()) {

@@ -66,7 +66,10 @@ proto::Error HeaderTooLarge() {
 
 proto::Error ParserFault(const boost::system::error_code& error) {
   if (error == http::error::bad_version) {
-    return {505, "wrong_http_version", "The request must be HTTP/1.1 or HTTP/1.0.", ""};
+    return {505, "wrong_http_version",
+            "The request must be HTTP/1.1 or HTTP/1.0. A proxy can speak HTTP/2 to the client and "
+            "HTTP/1.1 to this server.",
+            ""};
   }
   if (error == http::error::header_limit) {
     return HeaderTooLarge();

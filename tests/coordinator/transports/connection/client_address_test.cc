@@ -39,5 +39,11 @@ TEST(UnmappedAddress, IsTheIpv4AddressInAnIpv6Address) {
   EXPECT_EQ(unmapped("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2:3:4:5:6");
 }
 
+TEST(ClientOf, IsTheVerifiedNameOrTheAddress) {
+  const auto address = boost::asio::ip::make_address("192.0.2.7");
+  EXPECT_EQ(ClientOf(address, "", 3), (ClientId{"192.0.2.7", 3, "192.0.2.0/24"}));
+  EXPECT_EQ(ClientOf(address, "a.example.org", 3), (ClientId{"a.example.org", 3, "a.example.org"}));
+}
+
 }  // namespace client_address_test
 }  // namespace scorecast::coordinator

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/schedule/queue/scheduler_status.h"
+#include "coordinator/transports/connection/listening_socket.h"
+#include "coordinator/transports/http/http_protocol.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
@@ -46,6 +48,29 @@ TEST(HttpShutdown, EveryAcceptedRequestHasAReplyThatEndsItsConnection) {
   }
   server.server().CloseConnections(std::chrono::seconds(5));
   EXPECT_EQ(server.server().status().connections, 0U);
+}
+
+TEST(HttpShutdown, ClientsThatComeDuringTheDrainReadTheStateAndAreSentElsewhere) {
+  HttpOptions options;
+  const auto content = [] { return Share({200, "text/plain", "content"}); };
+  options.resources = {{"/health", content, "", /*is_state=*/true}, {"/info", content, ""}};
+  FakeHttpServer server({}, options);
+  const std::uint16_t port = server.server().Listen(OpenListeningSocket("127.0.0.1", 0),
+                                                    MakeHttpProtocol(server.service(), options),
+                                                    {.accepts_while_draining = true});
+  server.server().StartDraining();
+  EXPECT_EQ(HttpClient(port).Call(Get("/health")).status, 200);
+  for (const std::string& request : {Get("/info"), Get("/nowhere"), ScorePost(1),
+                                     Post("/v1/score", "", "Expect: 100-continue\r\n")}) {
+    const HttpReply refusal = HttpClient(port).Call(request);
+    EXPECT_EQ(refusal.status, 503) << request;
+    EXPECT_EQ(refusal.Reason(), "draining");
+    EXPECT_EQ(refusal.Field("Retry-After"), "1");
+    EXPECT_EQ(refusal.Field("Connection"), "close");
+  }
+  EXPECT_THROW(server.Connect().Call(Get("/health")), std::exception) << "as told by its options";
+  server.server().CloseConnections(std::chrono::seconds(5));
+  EXPECT_THROW(HttpClient(port).Call(Get("/health")), std::exception);
 }
 
 TEST(HttpShutdown, ClosesConnectionsThatWaitForNothingAtOnce) {
