@@ -27,6 +27,7 @@ struct Resource {
   /// Called on any thread. Must return soon, and must not wait for the ranks.
   std::function<SharedContent()> get;
   std::string description;  ///< One line, for /openapi.json.
+  bool is_open = false;     ///< Who has no key may read it, too.
 };
 
 }  // namespace scorecast::coordinator

@@ -57,6 +57,20 @@ Client::Client(const std::string& address, const ClientOptions& options)
     : options_(options), socket_(io_) {
   Connect(address);
   socket_.set_option(tcp::no_delay(true));
+  if (!options_.api_key.empty()) {
+    Authenticate();
+  }
+}
+
+void Client::Authenticate() {
+  v1::Request request;
+  request.mutable_authenticate()->set_api_key(options_.api_key);
+  const v1::Response response = Call(request);
+  if (response.has_error()) {
+    const v1::Error& error = response.error();
+    throw std::runtime_error(std::to_string(error.code()) + " " + error.reason() + ": " +
+                             error.message());
+  }
 }
 
 Client::Deadline Client::CallDeadline() const {

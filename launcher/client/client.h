@@ -23,6 +23,8 @@ struct ClientOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   /// A longer reply is not read. The default is the most that a server keeps of replies.
   std::size_t max_reply_bytes = std::size_t{1} << 30;
+  /// Is shown to the server when the client connects; empty: none.
+  std::string api_key = {};
 };
 
 /// The connection was refused, or it ended before the reply. The server may be about to start
@@ -43,7 +45,8 @@ class TimedOut : public std::runtime_error {
 /// the connection is then of no further use.
 class Client {
  public:
-  /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets.
+  /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets. Throws if the server does not
+  /// accept the key.
   explicit Client(const std::string& address, const ClientOptions& options = {});
 
   void Send(const v1::Request& request);
@@ -60,6 +63,7 @@ class Client {
   /// The time by which a call that begins now must have ended.
   Deadline CallDeadline() const;
   void Connect(const std::string& address);
+  void Authenticate();
   void Write(std::span<const char> bytes, const Deadline& deadline);
   void Read(std::span<char> bytes, const Deadline& deadline);
   /// Waits until the socket is ready for `events` of poll(2). Throws if the deadline passes.

@@ -80,7 +80,7 @@ class Caller {
   }
 
  private:
-  ClientOptions options() const { return {.timeout = flags_.timeout}; }
+  ClientOptions options() const { return {.timeout = flags_.timeout, .api_key = flags_.api_key}; }
 
   v1::Response Try(const v1::Request& request) {
     try {

@@ -19,6 +19,7 @@ struct ServerFlags {
   std::optional<std::int64_t> timeout_ms;  ///< The request's.
   std::int64_t priority = 0;               ///< The request's.
   std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For a reply.
+  std::string api_key;                                          ///< Empty: none.
 };
 
 /// The flags of every command that sends one request.

@@ -60,9 +60,10 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
                 options.max_held_bytes / kReservedPart),
       handler_(service, options, io_threads),
+      greetings_(turns_.ForServer()),
       address_book_(options.max_held_bytes_per_address, requests_, handler_.replies()),
       memory_(io_.get_executor()),
-      protocol_context_{handler_, options.max_request_bytes},
+      protocol_context_{handler_, options.max_request_bytes, options_.keys.get(), options_.proxies},
       context_{options.idle_timeout,
                options.read_timeout,
                options.long_patience,
@@ -72,6 +73,10 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                [this](Clock::duration wait) { service_.NoteIoWait(wait); },
                [this](const ClientId& client, const proto::Error& error) {
                  handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
+               },
+               [this](const ClientName& address) {
+                 const std::lock_guard lock(mutex_);
+                 return address_book_.Of(address);
                }},
       probe_context_(context_) {
   probe_context_.idle_timeout =
@@ -112,7 +117,16 @@ void RequestServer::Accept(Listener& listener) {
           return;
         }
         if (!error) {
-          Admit(std::move(socket), CountedAddress(listener.accepted.address()), listener);
+          const asio::ip::address peer = listener.accepted.address();
+          if (options_.proxies.Has(peer)) {
+            greetings_.Await(
+                std::move(socket), peer,
+                [this, &listener](tcp::socket greeted, const asio::ip::address& client) {
+                  Admit(std::move(greeted), client, listener);
+                });
+          } else {
+            Admit(std::move(socket), peer, listener);
+          }
           Accept(listener);
           return;
         }
@@ -126,7 +140,8 @@ void RequestServer::Accept(Listener& listener) {
       });
 }
 
-std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client) const {
+std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client,
+                                                   bool is_proxy) const {
   const auto error = [](const std::string& from, std::size_t limit) {
     return proto::Error{
         503, "too_many_connections",
@@ -134,6 +149,9 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
   };
   if (connections_.size() - refused_ - probes_.size() >= options_.max_connections) {
     return error("", options_.max_connections);
+  }
+  if (is_proxy) {
+    return std::nullopt;
   }
   const std::size_t limit = options_.max_connections_per_address.value_or(
       std::max(options_.max_connections / 2, std::size_t{1}));
@@ -144,8 +162,10 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
   return std::nullopt;
 }
 
-void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
+void RequestServer::Admit(tcp::socket socket, const asio::ip::address& peer,
                           const Listener& listener) {
+  const asio::ip::address client = CountedAddress(peer);
+  const bool is_proxy = options_.proxies.Has(peer);
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   std::shared_ptr<Connection> connection;
@@ -162,7 +182,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
       }
       probes_.insert(client);
     } else {
-      refusal = Refusal(client);
+      refusal = Refusal(client, is_proxy);
       if (refusal && refused_ == kMaxRefused) {
         context_.count_refusal({.address = client.to_string()}, *refusal);
         return;  // The same.
@@ -182,6 +202,9 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
         listener.make_protocol(protocol_context_),
         listener.is_for_probes ? probe_context_ : context_, address_book_.Of(id.address),
         [this, client, purpose](std::uint64_t closed_id) { Forget(closed_id, client, purpose); });
+    if (is_proxy) {
+      connection->SetProxy(peer);
+    }
     connections_.emplace(id.connection, connection);
   }
   if (refusal) {
@@ -214,6 +237,7 @@ void RequestServer::StartDraining() {
 }
 
 void RequestServer::StopAccepting() {
+  greetings_.Stop();
   const std::lock_guard lock(mutex_);
   is_accepting_ = false;
   for (const auto& listener : listeners_) {

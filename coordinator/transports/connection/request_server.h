@@ -28,6 +28,7 @@
 #include "coordinator/transports/connection/io_turns.h"
 #include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/connection/proxy_greetings.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "proto/base/error.h"
@@ -95,12 +96,14 @@ class RequestServer {
   std::uint16_t Listen(int listening_socket, MakeProtocol make_protocol, bool is_for_probes);
   void StopAccepting();
   void Accept(Listener& listener);
-  void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& client,
+  /// Serves a client, whose address is `peer`.
+  void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& peer,
              const Listener& listener);
   /// Whether there is no room for a further connection for probes. Locked by the caller.
   bool HasTooManyProbes(const boost::asio::ip::address& client) const;
-  /// Why a further connection from `client` is not served; nothing if it is. Locked by the caller.
-  std::optional<proto::Error> Refusal(const boost::asio::ip::address& client) const;
+  /// Why a further connection from `client` is not served; nothing if it is. A trusted proxy has no
+  /// limit of its own. Locked by the caller.
+  std::optional<proto::Error> Refusal(const boost::asio::ip::address& client, bool is_proxy) const;
   /// Called when a connection is closed.
   void Forget(std::uint64_t id, const boost::asio::ip::address& client, Purpose purpose);
   std::vector<std::shared_ptr<Connection>> Connections() const;
@@ -112,6 +115,7 @@ class RequestServer {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes requests_;
   RequestHandler handler_;
+  ProxyGreetings greetings_;
   AddressBook address_book_;  ///< Used with `mutex_` locked.
   MemoryReturn memory_;
   const ProtocolContext protocol_context_;
