@@ -12,10 +12,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "coordinator/access/api_key.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/transports/http/access.h"
 #include "launcher/client/client_command.h"
 #include "launcher/client/decide_command.h"
+#include "launcher/client/reload_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
 #include "launcher/commands/command_end.h"
@@ -111,6 +113,7 @@ std::string ShareFault(const std::string& text) {
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   AddEngineFlags(app, flags.engine);
   app.add_option("--host", flags.host, "Address to listen on")->capture_default_str();
+  AddAccessFlags(app, flags.access);
   app.add_option("--port", flags.port, "Port of the request socket; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
@@ -178,9 +181,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
       ->capture_default_str();
   flags.engine.server.trust_priority = false;
-  app.add_flag("--trust-priority", flags.engine.server.trust_priority,
-               "A priority of a request that is better (lower) than 0 counts. Without it, such a "
-               "priority is 0, because any client could claim it");
+  app.add_flag(
+      "--trust-priority", flags.engine.server.trust_priority,
+      "A priority of a request that is better (lower) than 0 counts, unless the client's key "
+      "has a limit for it. Without it, such a priority is 0, because any client could claim "
+      "it");
   app.add_option("--max-connections", flags.socket.max_connections,
                  "Clients connected at once, at most; a further one is refused with 503")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
@@ -219,8 +224,10 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
       ->default_str(std::to_string(
           std::chrono::duration_cast<std::chrono::seconds>(flags.socket.idle_timeout).count()));
-  app.add_flag("--metrics-clients", flags.metrics_clients,
-               "/metrics also counts requests by client, and so names the addresses of clients");
+  app.add_flag(
+      "--metrics-clients", flags.metrics_clients,
+      "/metrics also counts requests by client, and so names the clients: their keys' names, or "
+      "their addresses");
   app.add_option("--io-threads", flags.io_threads,
                  "Threads of rank 0 that read requests and write replies; as many more tokenize "
                  "longer texts, and as many form long replies")
@@ -263,8 +270,8 @@ void AddTlsFlags(CLI::App& app, ServerFlags& flags) {
       ->each(implies_tls);
 }
 
-/// The flags of every command that sends requests to a server.
-void AddServerFlags(CLI::App& app, ServerFlags& flags) {
+/// The flags of every command that connects to a server.
+void AddConnectionFlags(CLI::App& app, ServerFlags& flags) {
   CLI::Option_group* server = app.add_option_group("Server");
   server->add_option("--connect", flags.connect, "Address of the server's request socket")
       ->type_name("HOST:PORT");
@@ -274,13 +281,11 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
                    "none, waits for it, for ten seconds at most")
       ->type_name("FILE");
   server->require_option(1);
-  app.add_option("--timeout-ms", flags.timeout_ms, "Milliseconds after which a request is dropped")
-      ->default_str("none");
-  app.add_option("--priority", flags.priority,
-                 "Share of the server's time: from -10, the largest, to 10, the smallest")
-      ->check(CLI::Range(std::int64_t{scorecast::coordinator::kMinPriority},
-                         std::int64_t{scorecast::coordinator::kMaxPriority}))
-      ->capture_default_str();
+  app.add_option("--api-key", flags.api_key,
+                 "Key that is shown to the server. Better in the variable, because other users of "
+                 "the host see command lines")
+      ->envname("SCORECAST_API_KEY")
+      ->type_name("KEY");
   app.add_option_function<double>(
          "--timeout",
          [&flags](double seconds) {
@@ -292,6 +297,18 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
       ->default_str(
           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(flags.timeout).count()));
   AddTlsFlags(app, flags);
+}
+
+/// The flags of every command that sends requests to a server.
+void AddServerFlags(CLI::App& app, ServerFlags& flags) {
+  AddConnectionFlags(app, flags);
+  app.add_option("--timeout-ms", flags.timeout_ms, "Milliseconds after which a request is dropped")
+      ->default_str("none");
+  app.add_option("--priority", flags.priority,
+                 "Share of the server's time: from -10, the largest, to 10, the smallest")
+      ->check(CLI::Range(std::int64_t{scorecast::coordinator::kMinPriority},
+                         std::int64_t{scorecast::coordinator::kMaxPriority}))
+      ->capture_default_str();
 }
 
 /// The flags of every command that sends one request to a server.
@@ -554,6 +571,24 @@ int main(int argc, char** argv) {
                      "Leaves out the tokens that the tokenizer adds by itself (BOS, EOS)");
   scorecast::launcher::AddSpecialTokensFlag(*tokenize, tokenize_flags.special_tokens);
 
+  ServerFlags reload_flags;
+  CLI::App* reload = app.add_subcommand("reload",
+                                        "Lets a server read its --api-keys again at once, and "
+                                        "prints what has changed. If the file has "
+                                        "a fault, the server keeps its keys");
+  AddConnectionFlags(*reload, reload_flags);
+
+  std::string key_name;
+  CLI::App* key = app.add_subcommand("key", "Makes keys for --api-keys");
+  key->require_subcommand(1);
+  key->add_subcommand("new",
+                      "Prints a fresh random key, and then the line for the file of --api-keys, "
+                      "which has only its SHA-256")
+      ->add_option("NAME", key_name, "Name of the client that gets the key")
+      ->check(CLI::Validator(
+          [](const std::string& text) { return scorecast::coordinator::KeyNameFault(text); }, ""))
+      ->required();
+
   InspectFlags inspect_flags;
   CLI::App* inspect = app.add_subcommand(
       "inspect", "Prints the model, its split over ranks, and the memory that each rank needs");
@@ -579,6 +614,12 @@ int main(int argc, char** argv) {
   }
   if (*inspect) {
     return Guarded(true, [&] { return RunInspectCommand(inspect_flags); });
+  }
+  if (*reload) {
+    return Guarded(true, [&] { return RunReloadCommand(reload_flags); });
+  }
+  if (*key) {
+    return Guarded(true, [&] { return scorecast::launcher::RunNewKeyCommand(key_name); });
   }
   if (*score) {
     return Guarded(true, [&] { return RunScoreCommand(score_flags); });

@@ -135,7 +135,7 @@ expect_kept() {
 # scores FILE: prints the scores of a response.
 scores() { grep -o '"scores":[^a-z]*' "$1"; }
 score() {
-  "$SCORECAST" score --json --connect-file "scorecast-serve.$job.json" --query 'The capital of France is' \
+  SCORECAST_API_KEY=$(cat "scorecast-serve.$job.key") "$SCORECAST" score --json --connect-file "scorecast-serve.$job.json" --query 'The capital of France is' \
     --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
 }
 expect_scores() { [[ $(scores response.json) == "$(scores in.out.jsonl)" ]] || fail "$1"; }
@@ -371,7 +371,9 @@ serve_and_drain() {
   serve
   score
   expect_scores 'serve and batch differ'
-  curl -sS --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
+  test "$(stat -c %a "scorecast-serve.$job.key")" = 600 || fail 'others can read the key'
+  test "$(curl -sS -o /dev/null -w '%{http_code}' "http://$http/v1/models")" = 401 || fail 'no key was needed'
+  curl -sS -H "Authorization: Bearer $(cat "scorecast-serve.$job.key")" --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
     "http://$http/v1/score" > response.json
   expect_scores 'HTTP and batch differ'
   scancel --batch --signal=USR1 "$job"

@@ -37,6 +37,8 @@ set_allowed() {
         queue/*) allowed="$allowed coordinator/schedule/pages coordinator/schedule/pass" ;;
       esac ;;
     coordinator/schedule/*) allowed="$jobs $contracts" ;;
+    # Knows neither requests nor how they arrive.
+    coordinator/access/*) allowed="coordinator/access $jobs proto/base proto/log" ;;
     coordinator/generate/*)
       allowed="coordinator/generate coordinator/schedule coordinator/text $contracts" ;;
     # Packs for every endpoint, and knows none of their requests.
@@ -65,19 +67,19 @@ set_allowed() {
       allowed="$allowed coordinator/rerank coordinator/schedule"
       allowed="$allowed coordinator/text proto/log $messages $contracts" ;;
     coordinator/service/*)
-      allowed="coordinator/service coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
+      allowed="coordinator/service coordinator/access coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
     # What transports share knows no protocol.
     coordinator/transports/connection/*)
-      allowed="coordinator/transports/connection coordinator/service coordinator/endpoints coordinator/request"
-      allowed="$allowed coordinator/generate coordinator/schedule proto/log proto/tls $contracts" ;;
+      allowed="coordinator/transports/connection coordinator/access coordinator/service coordinator/endpoints"
+      allowed="$allowed coordinator/request coordinator/generate coordinator/schedule proto/log proto/tls $contracts" ;;
     # Files know nothing of what is in them.
     coordinator/transports/batch/files/*)
       allowed='coordinator/transports/batch/files proto/base' ;;
     # No transport includes another one.
     coordinator/transports/*)
       transport=${1#coordinator/transports/}
-      allowed="coordinator/transports/${transport%%/*} coordinator/transports/connection"
+      allowed="coordinator/transports/${transport%%/*} coordinator/transports/connection coordinator/access"
       allowed="$allowed coordinator/service coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/rerank coordinator/resources"
       allowed="$allowed coordinator/schedule coordinator/text"
@@ -251,6 +253,11 @@ self_check() {
 0 coordinator/resources/a.cc #include "coordinator/chat/b.h"
 1 coordinator/decisions/a.cc #include "coordinator/rerank/b.h"
 1 coordinator/templates/a.cc #include "coordinator/rerank/b.h"
+0 coordinator/access/a.cc #include "coordinator/schedule/client_id.h"
+1 coordinator/access/a.cc #include "coordinator/schedule/queue/b.h"
+1 coordinator/access/a.cc #include "coordinator/service/b.h"
+0 coordinator/service/a.cc #include "coordinator/access/b.h"
+1 coordinator/schedule/a.cc #include "coordinator/access/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/prompts/b.h"
 1 coordinator/text/a.cc #include "coordinator/prompts/b.h"
 0 coordinator/endpoints/deep/a.cc #include "coordinator/prompts/b.h"

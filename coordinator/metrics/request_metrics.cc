@@ -45,7 +45,7 @@ void RequestMetrics::OnEnd(const RequestEnd& end) {
       found->second.Add(end.response->figures());
     }
   }
-  Count(endpoint, end.address, end.code);
+  Count(endpoint, end.client, end.code);
 }
 
 void RequestMetrics::OnIoWait(Clock::duration wait) {
@@ -93,9 +93,10 @@ Families RequestMetrics::CollectRequests() const {
   if (!names_clients_) {
     return families;
   }
-  prometheus::MetricFamily& by_client = families.emplace_back(
-      CounterFamily("scorecast_client_requests_total",
-                    "The same requests, by endpoint, client address and HTTP status code."));
+  prometheus::MetricFamily& by_client = families.emplace_back(CounterFamily(
+      "scorecast_client_requests_total",
+      "The same requests, by endpoint, client and HTTP status code: the name of its key, or "
+      "its address."));
   for (const auto& [kind, count] : client_requests) {
     const auto& [endpoint, client, code] = kind;
     AddValue(by_client,

@@ -12,10 +12,13 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// "score" or "score [ID]"
-std::string Name(std::string_view endpoint, std::string_view request_id) {
+/// "score", "score [ID]" or "score [ID] of NAME"
+std::string Name(std::string_view endpoint, std::string_view request_id, std::string_view holder) {
   std::string name(endpoint);
-  return request_id.empty() ? name : name + " [" + std::string(request_id) + "]";
+  if (!request_id.empty()) {
+    name += " [" + std::string(request_id) + "]";
+  }
+  return holder.empty() ? name : name + " of " + std::string(holder);
 }
 
 /// A text that may have parts of the request, as one line of UTF-8.
@@ -31,20 +34,21 @@ std::string Line(const std::string& text) {
 
 }  // namespace
 
-void LogRefusal(std::string_view endpoint, std::string_view request_id, const proto::Error& error) {
+void LogRefusal(std::string_view endpoint, std::string_view request_id, std::string_view holder,
+                const proto::Error& error) {
   const auto level = error.code == 500 ? proto::LogLevel::kError : proto::LogLevel::kDebug;
   if (proto::ShouldLog(level)) {
-    proto::Log(level, fmt::format("{}: {} {}: {}", Name(endpoint, request_id), error.code,
+    proto::Log(level, fmt::format("{}: {} {}: {}", Name(endpoint, request_id, holder), error.code,
                                   error.reason, Line(error.message)));
   }
 }
 
-void LogResponse(std::string_view endpoint, std::string_view request_id, std::string_view summary,
-                 const Usage& usage, const Timings& timings) {
+void LogResponse(std::string_view endpoint, std::string_view request_id, std::string_view holder,
+                 std::string_view summary, const Usage& usage, const Timings& timings) {
   proto::LogDebug(
       "{}: {}, {}, {} cached, {} generated, tokenize {:.2f} ms, queue {:.2f} ms, forward "
       "{:.2f} ms",
-      Name(endpoint, request_id), summary, proto::Count(usage.prompt_tokens, "token"),
+      Name(endpoint, request_id, holder), summary, proto::Count(usage.prompt_tokens, "token"),
       usage.cached_tokens, usage.completion_tokens, timings.tokenize_ms, timings.queue_ms,
       timings.forward_ms);
 }

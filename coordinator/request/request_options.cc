@@ -43,9 +43,8 @@ std::optional<proto::Error> OptionsFault(const RequestOptions& options) {
   return std::nullopt;
 }
 
-std::int32_t GrantedPriority(const RequestOptions& options, bool is_trusted) {
-  return static_cast<std::int32_t>(is_trusted ? options.priority
-                                              : std::max<std::int64_t>(options.priority, 0));
+std::int32_t GrantedPriority(const RequestOptions& options, std::int32_t best) {
+  return static_cast<std::int32_t>(std::max<std::int64_t>(options.priority, best));
 }
 
 std::optional<Clock::time_point> DeadlineOf(const RequestOptions& options,

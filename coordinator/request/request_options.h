@@ -21,9 +21,8 @@ struct RequestOptions {
 /// No error, or the 400 that names the field.
 std::optional<proto::Error> OptionsFault(const RequestOptions& options);
 
-/// Job::priority of a request. One that is better (lower) than 0 counts only if the server trusts
-/// its clients: see ServerOptions::trust_priority.
-std::int32_t GrantedPriority(const RequestOptions& options, bool is_trusted);
+/// Job::priority of a request. One that is better (lower) than `best` counts as that.
+std::int32_t GrantedPriority(const RequestOptions& options, std::int32_t best);
 
 /// The deadline of a request that arrived at `arrived`. None if it names none, or one out of range.
 std::optional<Clock::time_point> DeadlineOf(const RequestOptions& options,

@@ -68,7 +68,8 @@ struct ServerOptions {
   /// tokenizer adds: see ReadTokenLimit.
   std::int64_t max_text_tokens = std::numeric_limits<std::int64_t>::max();
   std::vector<std::string> label_names;  ///< [num_labels] Of a classifier.
-  /// Whether a priority better (lower) than 0 counts. Otherwise it is 0.
+  /// Whether a priority better (lower) than 0 counts of clients whose key has no limit for it. If
+  /// not, it is 0.
   bool trust_priority = true;
   std::shared_ptr<const Decider> decider;   ///< Null if the server does not decide.
   std::string no_decider_reason;            ///< Why it does not. One line.

@@ -110,7 +110,11 @@ OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> re
     paths[resource.path]["get"] = GetOf(resource);
   }
   document["paths"] = std::move(paths);
-  document["components"]["schemas"] = std::move(schemas);
+  OrderedJson& components = document["components"];
+  components["schemas"] = std::move(schemas);
+  components["securitySchemes"]["bearer"] = {{"type", "http"}, {"scheme", "bearer"}};
+  // A service may need no keys.
+  document["security"] = {{{"bearer", OrderedJson::array()}}, OrderedJson::object()};
   return document;
 }
 

@@ -29,6 +29,7 @@ struct Resource {
   std::string description;  ///< One line, for /openapi.json.
   /// Whether it tells of the state of the service, so that it is also read while the service drains.
   bool is_state = false;
+  bool is_open = false;     ///< Who has no key may read it, too.
 };
 
 }  // namespace scorecast::coordinator

@@ -88,6 +88,9 @@ struct Job {
   /// The job gets a 429 if it is predicted to wait longer for its first pass. Counts only if it is
   /// below SchedulerOptions::max_wait_seconds, and if that is set.
   double max_wait_seconds = std::numeric_limits<double>::infinity();
+  /// Upper bound on the tokens of the jobs of the client's address that wait for their first pass,
+  /// with this one, unless no other waits. The job gets a 429 if there would be more.
+  std::optional<std::int64_t> max_client_tokens;
   /// Cached K/V is shared only among jobs with the same salt.
   std::string cache_salt;
   /// Called once: on the computing thread, on the thread that drops the job, or, if the job is

@@ -114,7 +114,7 @@ std::optional<JobTicket> Call::End(proto::Error error) {
 void Call::TellEnd() {
   if (error_) {
     if (endpoint_ != nullptr) {
-      LogRefusal(endpoint_->name(), id(), *error_);
+      LogRefusal(endpoint_->name(), id(), HolderName(), *error_);
     }
     Observe(error_->code, nullptr);
   }
@@ -146,7 +146,7 @@ Expected<std::unique_ptr<EndpointResponse>> Call::Form() {
     }
   }();
   if (!response) {
-    LogRefusal(endpoint_->name(), id(), response.error());
+    LogRefusal(endpoint_->name(), id(), HolderName(), response.error());
     return response;
   }
   (*response)->Complete(model_, {.usage = {.prompt_tokens = readout_->prompt_tokens,
@@ -154,8 +154,13 @@ Expected<std::unique_ptr<EndpointResponse>> Call::Form() {
                                  .timings = timings(),
                                  .items = readout_->Items()});
   const ResponseFigures& figures = (*response)->figures();
-  LogResponse(endpoint_->name(), id(), readout_->Summary(), figures.usage, figures.timings);
+  LogResponse(endpoint_->name(), id(), HolderName(), readout_->Summary(), figures.usage,
+              figures.timings);
   return response;
+}
+
+std::string_view Call::HolderName() const {
+  return holder_ == nullptr ? std::string_view() : std::string_view(holder_->key.name);
 }
 
 Timings Call::timings() const {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "coordinator/access/api_keys.h"
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/request/values.h"
 #include "coordinator/schedule/client_id.h"
@@ -62,6 +63,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
   /// Not called if the request names no endpoint.
   void SetEndpoint(const Endpoint& endpoint) { endpoint_ = &endpoint; }
+  /// Who was let in with a key. Not called if clients need none.
+  void SetHolder(Holder holder) { holder_ = std::move(holder); }
   void SetArrived(Clock::time_point arrived) { arrived_ = arrived; }
   /// `bytes` are those of the request. They stay held until it is prepared or over.
   void HoldBytes(Held bytes) { bytes_ = std::move(bytes); }
@@ -69,6 +72,8 @@ class Call : public std::enable_shared_from_this<Call> {
   // For the transport, at any time.
 
   Clock::time_point arrived() const { return arrived_; }
+  /// Null if the client has shown no key.
+  const Holder& holder() const { return holder_; }
   /// Null if the request names none.
   const Endpoint* endpoint() const { return endpoint_; }
   /// Records that the client has left. True if the service has admitted the call: it must then be
@@ -137,6 +142,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
  private:
   proto::Expected<std::unique_ptr<EndpointResponse>> Form();
+  std::string_view HolderName() const;
   /// The times of a call that has rows.
   Timings timings() const;
   /// Tells the observer, once.
@@ -144,6 +150,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
   const ClientId client_;
   Clock::time_point arrived_;
+  Holder holder_;
   const Endpoint* endpoint_ = nullptr;
   RequestObserver* observer_ = nullptr;
   std::optional<Clock::time_point> deadline_;

@@ -10,7 +10,7 @@ namespace scorecast::coordinator {
 /// A request that has ended.
 struct RequestEnd {
   const Endpoint* endpoint = nullptr;  ///< Null if it was refused before its endpoint was known.
-  std::string_view address;            ///< See ClientId::address.
+  std::string_view client;             ///< See ClientId::address.
   int code = 200;                      ///< 200 for a response, otherwise the error's.
   const EndpointResponse* response = nullptr;  ///< Null for an error.
 };

@@ -69,6 +69,12 @@ std::optional<Error> KindFault(const Endpoint& endpoint, const EndpointRequest& 
                     "");
 }
 
+/// The best (lowest) priority that counts. `holder` may be null.
+std::int32_t BestPriority(const Holder& holder, const ServerOptions& options) {
+  const std::int32_t best = options.trust_priority ? kMinPriority : 0;
+  return holder == nullptr ? best : holder->key.limits.priority.value_or(best);
+}
+
 /// A request whose text is too much for the memory must not end the process.
 Expected<PreparedRequest> PrepareRequest(EndpointRequest& request, const RequestContext& context,
                                          const OnDelta& on_delta) {
@@ -178,9 +184,13 @@ bool RequestService::Prepare(const CallPointer& call, const std::function<void()
   }
   Job job;
   job.client = call->client();
-  job.priority = GrantedPriority(*request, options_.trust_priority);
+  job.priority = GrantedPriority(*request, BestPriority(call->holder(), options_));
   job.deadline = call->deadline();
   job.cache_salt = request->cache_salt.value_or("");
+  if (const Holder& holder = call->holder()) {
+    job.max_client_tokens = holder->key.limits.waiting_tokens;
+    job.cache_salt = holder->CacheSalt(job.cache_salt);
+  }
   if (!request->timeout_ms) {
     job.max_wait_seconds = call->endpoint()->max_wait_seconds();
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -51,6 +52,8 @@ class RequestService {
   const Endpoint* FindByUrl(std::string_view url) const;
   const Endpoint* FindByMessageField(int field) const;
 
+  /// The name of the model that is served.
+  const std::string& model_name() const { return options_.model_name; }
   /// Upper bound on the values of a request: see MaxValues.
   std::int64_t max_values() const { return MaxValues(config_, options_); }
   /// See EndpointRequest::ResponseBytesBound.

@@ -59,7 +59,7 @@ namespace {
 
 Resource AliveResource(std::string path) {
   return {std::move(path), [content = Share({.body = R"({"status":"alive"})"})] { return content; },
-          "The process is alive.", /*is_state=*/true};
+          "The process is alive.", /*is_state=*/true, /*is_open=*/true};
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Resource ReadyResource(std::function<proto::ClusterStatus()> cluster,
           [cluster = std::move(cluster), is_draining = std::move(is_draining)] {
             return Share(Readiness(cluster(), is_draining()));
           },
-          "The model is loaded, and every rank is there.", /*is_state=*/true};
+          "The model is loaded, and every rank is there.", /*is_state=*/true, /*is_open=*/true};
 }
 
 }  // namespace scorecast::coordinator

@@ -85,6 +85,20 @@ Client::Client(const std::string& address, const ClientOptions& options)
   if (options_.tls) {
     BeginTls(address, SplitAddress(address).first);
   }
+  if (!options_.api_key.empty()) {
+    Authenticate();
+  }
+}
+
+void Client::Authenticate() {
+  v1::Request request;
+  request.mutable_authenticate()->set_api_key(options_.api_key);
+  const v1::Response response = Call(request);
+  if (response.has_error()) {
+    const v1::Error& error = response.error();
+    throw std::runtime_error(std::to_string(error.code()) + " " + error.reason() + ": " +
+                             error.message());
+  }
 }
 
 Client::Deadline Client::CallDeadline() const {

@@ -35,6 +35,8 @@ struct ClientOptions {
   std::size_t max_reply_bytes = std::size_t{1} << 30;
   /// If unset, the connection is plain TCP.
   std::optional<ClientTls> tls = std::nullopt;
+  /// Is shown to the server when the client connects; empty: none.
+  std::string api_key = {};
 };
 
 /// The connection was refused, or it ended before the reply. The server may be about to start
@@ -55,7 +57,8 @@ class TimedOut : public std::runtime_error {
 /// the connection is then of no further use.
 class Client {
  public:
-  /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets.
+  /// `address`: HOST:PORT; HOST may be an IPv6 address in brackets. Throws if the server does not
+  /// accept the key.
   explicit Client(const std::string& address, const ClientOptions& options = {});
 
   void Send(const v1::Request& request);
@@ -77,6 +80,7 @@ class Client {
   /// Makes the attempt, which is a call of `session_`, until it succeeds or fails.
   template <typename Attempt>
   proto::TlsSession::Result Repeat(Attempt attempt, const Deadline& deadline);
+  void Authenticate();
   void Write(std::span<const char> bytes, const Deadline& deadline);
   void Read(std::span<char> bytes, const Deadline& deadline);
   /// Waits until the socket is ready for `events` of poll(2). Throws if the deadline passes.

@@ -57,6 +57,7 @@ class Caller {
       options_.tls = ClientTls{proto::TlsContext::OfClient(flags.tls_files), flags.tls_server_name};
     }
     options_.timeout = flags.timeout;
+    options_.api_key = flags.api_key;
   }
 
   /// On a connection of its own. Faults say what a user can do.

@@ -20,6 +20,7 @@ struct ServerFlags {
   std::optional<std::int64_t> timeout_ms;  ///< The request's.
   std::int64_t priority = 0;               ///< The request's.
   std::chrono::milliseconds timeout = std::chrono::minutes(1);  ///< For a reply.
+  std::string api_key;                                          ///< Empty: none.
   bool tls = false;
   proto::TlsClientFiles tls_files;
   std::string tls_server_name;  ///< See ClientTls.

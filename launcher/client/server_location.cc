@@ -48,9 +48,11 @@ std::string ServerLocation::Address() const {
   }
   if (boost::asio::ip::make_address(address->requests.ip).is_loopback() &&
       address->host != OwnHostName()) {
-    throw std::runtime_error("the service of " + PathText(file_) + " listens on " +
-                             address->requests.ip + " of host " + proto::OneLine(address->host) +
-                             " only; start it with --host 0.0.0.0 to reach it from other hosts");
+    throw std::runtime_error(
+        "the service of " + PathText(file_) + " listens on " + address->requests.ip + " of host " +
+        proto::OneLine(address->host) +
+        " only; start it with --host 0.0.0.0 and --api-keys FILE to reach it from other "
+        "hosts");
   }
   return address->requests.ToText();
 }

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "coordinator/access/api_key.h"
 #include "coordinator/decisions/decision_template.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/text/tokenize_lines.h"
@@ -37,6 +38,19 @@ int RunTokenizeCommand(const TokenizeFlags& flags) {
   std::ios::sync_with_stdio(false);
   return coordinator::TokenizeLines(*tokenizer, {.special_tokens = flags.special_tokens},
                                     !flags.no_special, std::cin, std::cout);
+}
+
+int RunNewKeyCommand(const std::string& name) {
+  const std::string key = coordinator::NewKey();
+  std::cout << key << '\n'
+            << coordinator::KeyLine(name, coordinator::KeyDigest::Of(key)) << '\n'
+            << std::flush;
+  std::cerr << "scorecast: the first line is the key, for the client; the second one is for the "
+               "file of --api-keys\n";
+  if (!std::cout) {
+    throw proto::StartupError("cannot write to standard output");
+  }
+  return kExitOk;
 }
 
 }  // namespace scorecast::launcher

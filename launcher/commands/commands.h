@@ -12,6 +12,7 @@
 #include "coordinator/transports/connection/socket_options.h"
 #include "coordinator/transports/http/http_options.h"
 #include "launcher/client/client_command.h"
+#include "launcher/commands/access_flags.h"
 #include "launcher/engine/engine_flags.h"
 #include "proto/tls/tls_context.h"
 
@@ -44,9 +45,10 @@ struct BatchFlags {
 struct ServeFlags {
   EngineFlags engine;
   std::string host = "127.0.0.1";
-  std::uint16_t port = 7400;           ///< Port of the request socket; 0: any free one.
-  int http_port = 7480;                ///< 0: any free one; -1: no HTTP.
-  int health_port = -1;                ///< 0: any free one; -1: none.
+  std::uint16_t port = 7400;  ///< Port of the request socket; 0: any free one.
+  int http_port = 7480;       ///< 0: any free one; -1: no HTTP.
+  int health_port = -1;       ///< 0: any free one; -1: none.
+  AccessFlags access;
   std::filesystem::path address_file;  ///< See AddressFile; empty: none.
   coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.
   proto::TlsServerFiles tls_files;     ///< No TLS if there is no certificate.
@@ -56,7 +58,7 @@ struct ServeFlags {
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
-  bool metrics_clients = false;  ///< Whether /metrics names the addresses of clients.
+  bool metrics_clients = false;  ///< Whether /metrics names clients.
   /// How long accepted requests may still be computed after a signal to end.
   std::chrono::seconds drain_time{10};
 };
@@ -94,6 +96,8 @@ int RunServeCommand(const ServeFlags& flags);
 int RunSuperviseCommand(const SuperviseFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);
 int RunTokenizeCommand(const TokenizeFlags& flags);
+/// Prints a fresh key, and then the line for the file of keys.
+int RunNewKeyCommand(const std::string& name);
 /// Asks a server labelled questions, writes the temperatures that fit its answers, and prints how
 /// good the answers are before and after. Throws std::runtime_error if a line is faulty or refused,
 /// or if no reply comes in time; the output then stays as it was.

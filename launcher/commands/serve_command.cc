@@ -15,6 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "coordinator/access/api_keys.h"
+#include "coordinator/access/key_watch.h"
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/endpoints/tei/tei_endpoints.h"
@@ -33,6 +35,7 @@
 #include "launcher/address/address_file.h"
 #include "launcher/address/reachable_address.h"
 #include "launcher/address/service_address.h"
+#include "launcher/commands/access_flags.h"
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_sockets.h"
@@ -136,7 +139,9 @@ double SecondsOf(std::int64_t max_ms) {
 
 /// The objects with which rank 0 serves clients.
 struct Service {
-  Service(const ServeFlags& flags, Engine& engine, const coordinator::PassTimeModel& time_model)
+  /// `keys` may be null.
+  Service(const ServeFlags& flags, const std::shared_ptr<coordinator::ApiKeys>& keys,
+          Engine& engine, const coordinator::PassTimeModel& time_model)
       : metrics(coordinator::Endpoints(), flags.metrics_clients),
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
@@ -151,10 +156,17 @@ struct Service {
                                 }}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
                  coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
-        server(std::in_place, requests, SocketOptionsOf(flags), flags.io_threads) {}
+        server(std::in_place, requests, SocketOptionsOf(flags, keys), flags.io_threads) {
+    if (keys != nullptr) {
+      key_watch.emplace(*keys);
+    }
+  }
 
-  static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags) {
+  static coordinator::SocketOptions SocketOptionsOf(
+      const ServeFlags& flags, const std::shared_ptr<coordinator::ApiKeys>& keys) {
     coordinator::SocketOptions options = flags.socket;
+    options.keys = keys;
+    options.proxies = ProxiesOf(flags.access);
     options.max_request_bytes = flags.engine.max_request_bytes;
     options.max_wait_seconds = SecondsOf(flags.max_wait_ms);
     FitConnectionsToDescriptors(options.max_connections);
@@ -170,6 +182,7 @@ struct Service {
   coordinator::Scheduler scheduler;
   coordinator::RequestService requests;
   std::optional<coordinator::RequestServer> server;
+  std::optional<coordinator::KeyWatch> key_watch;
 };
 
 /// Takes the service's sockets.
@@ -181,6 +194,15 @@ void ReserveSockets(const ServeFlags& flags, ListeningSockets& sockets) {
   if (flags.health_port >= 0) {
     sockets.Reserve(kHealthSocket, static_cast<std::uint16_t>(flags.health_port));
   }
+}
+
+/// The sockets of the clients, not that of probes.
+std::vector<std::string> ClientSocketsOf(const ServeFlags& flags) {
+  std::vector<std::string> names = {kRequestSocket};
+  if (flags.http_port >= 0) {
+    names.emplace_back(kHttpSocket);
+  }
+  return names;
 }
 
 /// The address at which clients on other hosts reach a reserved socket.
@@ -211,12 +233,15 @@ std::string ReadyLine(const ServiceAddress& address, bool has_tls) {
 
 /// The state of the service, which clients read with GET. `service` must have a server, and must
 /// outlive the resources.
-std::vector<coordinator::Resource> StateResourcesOf(const Engine& engine, const Service& service) {
+std::vector<coordinator::Resource> StateResourcesOf(const ServeFlags& flags, const Engine& engine,
+                                                    const Service& service) {
+  coordinator::Resource metrics = coordinator::MetricsResource(
+      service.metrics, [&service] { return service.Status(); }, engine.page_bytes());
+  metrics.is_open = flags.access.open_metrics;
   return {coordinator::HealthResource(), coordinator::PingResource(),
           coordinator::ReadyResource([&service] { return service.cluster.Status(); },
                                      [&service] { return service.requests.is_draining(); }),
-          coordinator::MetricsResource(
-              service.metrics, [&service] { return service.Status(); }, engine.page_bytes())};
+          std::move(metrics)};
 }
 
 /// The resources that clients read with GET: the state of the service, the model, the tokenizer,
@@ -232,7 +257,7 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
       .max_batch_tokens = engine.limits().max_rows,
       .tokenizing_threads = flags.io_threads,
   };
-  std::vector<coordinator::Resource> resources = StateResourcesOf(engine, service);
+  std::vector<coordinator::Resource> resources = StateResourcesOf(flags, engine, service);
   resources.push_back(ModelsResource(facts));
   resources.push_back(InfoResource(facts));
   resources.push_back(coordinator::TokenizerInfoResource(flags.engine.model));
@@ -262,7 +287,7 @@ void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSoc
                      Service& service) {
   coordinator::HttpOptions options;
   options.has_endpoints = false;
-  options.resources = StateResourcesOf(engine, service);
+  options.resources = StateResourcesOf(flags, engine, service);
   options.is_on_loopback = sockets.IsOnLoopback(kHealthSocket);
   options.allowed_hosts = flags.http.allowed_hosts;
   options.header_timeout = flags.http.header_timeout;
@@ -350,11 +375,14 @@ int RunServeCommand(const ServeFlags& flags) {
   std::optional<ListeningSockets> sockets;
   TlsFilesPointer tls_files;
   ServiceAddress address;
+  std::shared_ptr<coordinator::ApiKeys> keys;
   Engine engine(flags.engine, [&](const Engine&) {
+    keys = ReadApiKeys(flags.access);
     supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
     tls_files = TlsFilesOf(flags);
     sockets.emplace(flags.host, supervisor.get());
     ReserveSockets(flags, *sockets);
+    CheckReach(flags.access, *sockets, ClientSocketsOf(flags));
     address = AddressOf(flags, *sockets);
     if (!flags.address_file.empty()) {
       AddressFile::Prepare(flags.address_file, address);
@@ -373,7 +401,7 @@ int RunServeCommand(const ServeFlags& flags) {
       if (supervisor) {
         supervisor->Listening();
       }
-      service.emplace(flags, engine, time_model);
+      service.emplace(flags, keys, engine, time_model);
       Listen(flags, engine, *sockets, tls_files, *service);
       if (!flags.address_file.empty()) {
         address_file = AddressFile::Write(flags.address_file, address);

@@ -270,7 +270,8 @@ TEST(ServeHttp, TheHostMattersOnALoopbackAddressOnly) {
     EXPECT_EQ(status(service, "localhost", "Origin: null\r\n"), 200);
     EXPECT_THAT(service.Drain().err, Not(HasSubstr("--allowed-host")));
   }
-  Service service(NumberedCommand(0, {"--host", "0.0.0.0", "--allowed-host", "a.example"}));
+  Service service(
+      NumberedCommand(0, {"--host", "0.0.0.0", "--insecure", "--allowed-host", "a.example"}));
   EXPECT_EQ(status(service, "c.example"), 200);
   EXPECT_EQ(status(service, "c.example", foreign), 403);
   EXPECT_THAT(service.Drain().err, HasSubstr("--allowed-host changes nothing"));

@@ -20,7 +20,7 @@ serve() {
   local name=$1
   shift
   mpirun "${MPINET[@]}" --mca orte_tmpdir_base "$work" --bind-to none --hostfile hosts -n 2 "$@" \
-    "$scorecast" serve --model "$model" --host 0.0.0.0 --port 0 --http-port -1 \
+    "$scorecast" serve --model "$model" --host 0.0.0.0 --insecure --port 0 --http-port -1 \
     --address-file "$name.json" > "$name.out" 2>&1 &
   job=$!
   # Not one of the addresses that h2 cannot reach.

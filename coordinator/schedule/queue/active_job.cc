@@ -22,6 +22,7 @@ ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point
       path{std::move(job.client), job.priority},
       deadline(job.deadline),
       max_wait_seconds(job.max_wait_seconds),
+      max_client_tokens(job.max_client_tokens),
       cache_salt(std::move(job.cache_salt)),
       rows(job.sequences.size()),
       unfinished_sequences(job.sequences.size()) {

@@ -79,7 +79,8 @@ struct ActiveJob {
   std::vector<Generation> generations;
   FairPath path;
   std::optional<Clock::time_point> deadline;
-  double max_wait_seconds;  ///< See Job.
+  double max_wait_seconds;                        ///< See Job.
+  std::optional<std::int64_t> max_client_tokens;  ///< See Job.
   std::string cache_salt;
   std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads], of those that are done.
   std::int64_t rows_bytes = 0;                      ///< RowsBytes of `rows`.

@@ -145,6 +145,16 @@ std::optional<Admission::Refusal> Admission::QueueRefusal(const NewJob& job,
   if (all.jobs == 0) {
     return std::nullopt;
   }
+  const WaitingJobs& own = queue.of_address;
+  const std::int64_t own_tokens = own.size.tokens + job.size.tokens;
+  if (job.max_client_tokens && own.jobs > 0 && own_tokens > *job.max_client_tokens) {
+    Refusal of_client =
+        refusal("Too many tokens of this client wait: " +
+                    Exceeds(own.size.tokens, job.size.tokens, *job.max_client_tokens),
+                own_tokens - *job.max_client_tokens, own.size.tokens);
+    of_client.reason = "client_queue_full";
+    return of_client;
+  }
   const std::int64_t max_tokens = Halves(limits_.max_tokens, halves);
   const std::int64_t tokens = all.size.tokens + job.size.tokens;
   if (tokens > max_tokens) {

@@ -39,6 +39,7 @@ struct NewJob {
   JobForecast forecast;
   std::optional<Clock::time_point> deadline;
   double max_wait_seconds = std::numeric_limits<double>::infinity();  ///< See Job.
+  std::optional<std::int64_t> max_client_tokens = std::nullopt;       ///< See Job.
 };
 
 /// What it finds.
@@ -60,6 +61,7 @@ struct QueueState {
 ///   addresses of one network keep out other networks. "Few" depends on the room that is left (a
 ///   dynamic threshold: Choudhury and Hahne, 1998), so that there is room for another client
 ///   however many fill it.
+/// - The tokens of a client may have a bound of their own, which no promise exceeds.
 /// - A job must not have to wait too long, or beyond its deadline. Both are predicted.
 ///
 /// Not safe for several threads.

@@ -74,7 +74,8 @@ std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, const Jo
                           .size = job.size,
                           .forecast = planner_->ForecastFor(job.path, work),
                           .deadline = job.deadline,
-                          .max_wait_seconds = job.max_wait_seconds};
+                          .max_wait_seconds = job.max_wait_seconds,
+                          .max_client_tokens = job.max_client_tokens};
   double pass_seconds = 0;
   if (planner_->is_pass_in_flight()) {
     const std::chrono::duration<double> elapsed = now - pass_began_;

@@ -9,6 +9,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
+#include "coordinator/transports/connection/turn_executor.h"
+
 namespace scorecast::coordinator {
 
 namespace asio = boost::asio;
@@ -26,10 +28,11 @@ proto::Error ReadTimeout(const std::string& what, std::chrono::milliseconds limi
 
 }  // namespace
 
-Connection::Connection(ClientId client, std::unique_ptr<ByteStream> stream,
+Connection::Connection(ClientId peer, std::unique_ptr<ByteStream> stream,
                        std::unique_ptr<Protocol> protocol, const ConnectionContext& context,
                        std::shared_ptr<AddressBytes> address_bytes, Closed closed)
-    : client_(std::move(client)),
+    : peer_(std::move(peer)),
+      client_(peer_),
       stream_(std::move(stream)),
       protocol_(std::move(protocol)),
       context_(context),
@@ -39,7 +42,29 @@ Connection::Connection(ClientId client, std::unique_ptr<ByteStream> stream,
       reading_timer_(stream_->get_executor()),
       room_timer_(stream_->get_executor()),
       address_bytes_(std::move(address_bytes)),
-      held_replies_(std::make_shared<HeldBytes>(kMaxReplyBytes, &address_bytes_->replies)) {}
+      held_replies_(NewReplyCount()) {}
+
+std::shared_ptr<HeldBytes> Connection::NewReplyCount() const {
+  return std::make_shared<HeldBytes>(kMaxReplyBytes, &address_bytes_->replies);
+}
+
+void Connection::SetClient(ClientId client, Holder holder) {
+  holder_ = std::move(holder);
+  if (client == client_) {
+    return;
+  }
+  client_ = std::move(client);
+  const ByteStream::executor_type executor = stream_->get_executor();
+  if (const auto* const turns = executor.target<TurnExecutor>()) {
+    turns->MoveTo(client_);
+  }
+  // Otherwise the bytes of a client that changes all the time would have no bound.
+  if (context_.bytes_of && in_flight_.empty() && replies_.empty()) {
+    address_bytes_ = context_.bytes_of(client_.address);
+    held_replies_ = NewReplyCount();
+    turn_.reset();
+  }
+}
 
 void Connection::Start() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] {
@@ -274,7 +299,7 @@ void Connection::Send(Reply reply) {
 }
 
 void Connection::SendError(const proto::Error& error) {
-  context_.count_refusal(client_, error);
+  CountRefusal(error);
   Send(protocol_->ErrorReply(error, *held_replies_));
 }
 
@@ -438,7 +463,7 @@ void Connection::CloseNow() {
     }
   }
   context_.cancel(left);
-  closed_(client_.connection);
+  closed_(peer_.connection);
 }
 
 }  // namespace scorecast::coordinator

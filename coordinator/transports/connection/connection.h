@@ -10,8 +10,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "coordinator/access/api_keys.h"
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/clock.h"
 #include "coordinator/service/call.h"
@@ -39,6 +41,8 @@ struct ConnectionContext {
   std::function<void(Clock::duration)> note_io_wait;
   /// Counts an error that belongs to no request of an endpoint. Called on any thread.
   std::function<void(const ClientId& client, const proto::Error& error)> count_refusal;
+  /// The bytes of a client: see Connection::SetClient. Called on any thread.
+  std::function<std::shared_ptr<AddressBytes>(const ClientName& address)> bytes_of = {};
 };
 
 /// Flow control of one client: says when the next request is read, writes replies in the order in
@@ -56,10 +60,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Closed = std::function<void(std::uint64_t id)>;
 
-  /// `closed` is called once, with `client.connection`, when the stream is closed.
-  Connection(ClientId client, std::unique_ptr<ByteStream> stream,
-             std::unique_ptr<Protocol> protocol, const ConnectionContext& context,
-             std::shared_ptr<AddressBytes> address_bytes, Closed closed);
+  /// `peer` is the client that connects. `closed` is called once, with `peer.connection`, when the
+  /// stream is closed.
+  Connection(ClientId peer, std::unique_ptr<ByteStream> stream, std::unique_ptr<Protocol> protocol,
+             const ConnectionContext& context, std::shared_ptr<AddressBytes> address_bytes,
+             Closed closed);
+
+  /// Called before Start if the client is a trusted proxy, at this address.
+  void SetProxy(const boost::asio::ip::address& proxy) { proxy_ = proxy; }
 
   // Called on any thread. Exactly one of Start and Refuse is called, once.
 
@@ -83,7 +91,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // For the protocol, on the executor.
 
   ByteStream& stream() { return *stream_; }
+  /// The client that connected.
+  const ClientId& peer() const { return peer_; }
+  /// The address of a trusted proxy; nothing if the peer is none.
+  const std::optional<boost::asio::ip::address>& proxy() const { return proxy_; }
+  /// Whose requests those are that are begun now: the peer's, until SetClient says otherwise.
   const ClientId& client() const { return client_; }
+  const Holder& holder() const { return holder_; }
+  /// The requests that are begun from now on are those of another client, which the key of `holder`
+  /// names; null if the client has shown no key. `client.connection` is this connection. Its I/O
+  /// has its turns among those of the client, and its bytes count there, unless some of the
+  /// connection's bytes still count elsewhere. Called while no bytes of HoldRequest are awaited.
+  void SetClient(ClientId client, Holder holder);
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return has_ended() || reads_no_more_; }
 
@@ -115,6 +134,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void EndInput();
   /// Sends bytes that belong to no request in flight.
   void Send(Reply reply);
+  /// Counts an error that the protocol sends by itself.
+  void CountRefusal(const proto::Error& error) { context_.count_refusal(client_, error); }
   /// Sends an error that belongs to no request in flight.
   void SendError(const proto::Error& error);
   /// The same, then closes the connection as soon as no request is in flight and every reply is
@@ -153,6 +174,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Takes no further request, and closes the connection when everything is written.
   void TakeNoMore();
   void EndWith(const proto::Error& error);
+  /// The count of this connection's replies, among those of its client.
+  std::shared_ptr<HeldBytes> NewReplyCount() const;
   /// Null if there is no room now.
   Held TryHoldRequest(std::int64_t before, std::int64_t bytes);
   void WaitForRoom(bool is_first);
@@ -174,7 +197,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Finish();
   void FinishIfDone();
 
-  const ClientId client_;
+  const ClientId peer_;
+  std::optional<boost::asio::ip::address> proxy_;
+  ClientId client_;  ///< See SetClient.
+  Holder holder_;
   const std::unique_ptr<ByteStream> stream_;
   const std::unique_ptr<Protocol> protocol_;
   const ConnectionContext& context_;
@@ -208,9 +234,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool beginning_ = false;  ///< The last call has not called Begun yet.
   std::vector<char> discarded_;
 
-  const std::shared_ptr<AddressBytes> address_bytes_;
+  std::shared_ptr<AddressBytes> address_bytes_;
   /// Bytes of `replies_`, and of replies to calls in flight. Shared with these calls.
-  const std::shared_ptr<HeldBytes> held_replies_;
+  std::shared_ptr<HeldBytes> held_replies_;
   std::deque<Reply> replies_;  ///< The first is being written.
 
   /// Each until its last reply comes, or the connection is closed.

@@ -34,7 +34,9 @@ ConnectionCall::ConnectionCall(const std::shared_ptr<Connection>& connection,
       address_bytes_(connection->address_bytes()),
       replies_(connection->replies()),
       format_(std::move(format)),
-      arrived_bytes_(arrived_bytes) {}
+      arrived_bytes_(arrived_bytes) {
+  SetHolder(connection->holder());
+}
 
 void ConnectionCall::Begun() {
   if (const auto connection = connection_.lock()) {

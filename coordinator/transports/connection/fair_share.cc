@@ -9,15 +9,25 @@ namespace scorecast::coordinator {
 FairShare::~FairShare() {
   is_left_ = true;  // The end of those inside is not noted any more.
   named_.clear();
-  if (parent_ == nullptr) {
-    return;
+  if (parent_ != nullptr) {
+    LeaveParent();
   }
+}
+
+void FairShare::LeaveParent() {
   --parent_->inside_;
   if (parent_->inside_ == 0 && parent_->is_named_ && !std::exchange(parent_->is_left_, true)) {
     FairShare& above = *parent_->parent_;
     above.left_.push_back(parent_);
     above.Forget();
   }
+}
+
+void FairShare::MoveTo(FairShare& parent) {
+  ++parent.inside_;  // First, so that it is not forgotten meanwhile.
+  LeaveParent();
+  parent_ = &parent;
+  time_ = 0;  // Wait sets it to the parent's.
 }
 
 FairShare& FairShare::Named(const ClientName& name) {

@@ -35,6 +35,9 @@ class FairShare {
   /// difference between it and a new one.
   FairShare& Named(const ClientName& name);
 
+  /// Puts a leaf into another share. It must neither wait nor be under way.
+  void MoveTo(FairShare& parent);
+
   /// A leaf asks for a turn. It must neither wait nor be under way.
   void Wait();
 
@@ -54,13 +57,15 @@ class FairShare {
   /// What the latest turn counts in the mean.
   static constexpr double kLatest = 0.125;
 
+  /// Ends its place in the parent.
+  void LeaveParent();
   void Enter();
   void Leave();
   void Add(double seconds);
   /// Destroys named shares that make no difference any more.
   void Forget();
 
-  FairShare* const parent_ = nullptr;
+  FairShare* parent_ = nullptr;
   double time_ = 0;
   bool is_waiting_ = false;
   Waiting::iterator place_;  ///< In the parent's `waiting_` while `is_waiting_`.

@@ -97,9 +97,9 @@ IoTurns::~IoTurns() {
   }
 }
 
-std::shared_ptr<IoTurns::Line> IoTurns::NewLine(FairShare& parent) {
+std::shared_ptr<IoTurns::Line> IoTurns::NewLine(FairShare& parent, FairShare& group) {
   // The last executor may be destroyed on any thread, but not while the lock is held.
-  return {new Line(*this, parent), [this](Line* line) {
+  return {new Line(*this, parent, group), [this](Line* line) {
             const std::lock_guard lock(mutex_);
             delete line;
           }};
@@ -107,17 +107,22 @@ std::shared_ptr<IoTurns::Line> IoTurns::NewLine(FairShare& parent) {
 
 TurnExecutor IoTurns::ForClient(const ClientId& client) {
   const std::lock_guard lock(mutex_);
-  return TurnExecutor(NewLine(clients_.Named(client.network).Named(client.address)));
+  return TurnExecutor(NewLine(ShareOf(clients_, client), clients_));
 }
 
 TurnExecutor IoTurns::ForProbe(const ClientId& client) {
   const std::lock_guard lock(mutex_);
-  return TurnExecutor(NewLine(probes_.Named(client.network).Named(client.address)));
+  return TurnExecutor(NewLine(ShareOf(probes_, client), probes_));
 }
 
 TurnExecutor IoTurns::ForServer() {
   const std::lock_guard lock(mutex_);
-  return TurnExecutor(NewLine(server_));
+  return TurnExecutor(NewLine(server_, server_));
+}
+
+void IoTurns::Move(Line& line, const ClientId& client) {
+  const std::lock_guard lock(mutex_);
+  line.next_client_ = client;
 }
 
 bool IoTurns::IsRunning(const Line& line) { return running == &line; }
@@ -179,6 +184,10 @@ void IoTurns::Take() {
     begin = end;
     lock.lock();
     line.End(seconds);
+    if (line.next_client_) {
+      line.MoveTo(ShareOf(line.group_, *line.next_client_));
+      line.next_client_.reset();
+    }
     if (line.first_ != nullptr) {
       line.Wait();
     } else {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -41,7 +42,9 @@ class IoTurns {
   /// The handlers of one connection that wait.
   class Line : public FairShare, public std::enable_shared_from_this<Line> {
    public:
-    Line(IoTurns& turns, FairShare& parent) : FairShare(parent), turns_(turns) {}
+    /// `group` is the share in which `parent` is one of a client.
+    Line(IoTurns& turns, FairShare& parent, FairShare& group)
+        : FairShare(parent), turns_(turns), group_(group) {}
 
     IoTurns& turns() const { return turns_; }
 
@@ -52,6 +55,8 @@ class IoTurns {
     std::unique_ptr<Handler> Pop();
 
     IoTurns& turns_;
+    FairShare& group_;
+    std::optional<ClientId> next_client_;  ///< See IoTurns::Move.
     std::unique_ptr<Handler> first_;
     Handler* last_ = nullptr;
     std::shared_ptr<Line> self_;  ///< Set while it waits or is under way.
@@ -77,11 +82,17 @@ class IoTurns {
   // For the executors.
 
   void Add(Line& line, std::unique_ptr<Handler> handler);
+  /// Lets the line take turns as one of a client's connections from the end of its turn on. Called
+  /// during that turn, of a line that ForClient or ForProbe has made.
+  void Move(Line& line, const ClientId& client);
   /// Whether the calling thread runs a handler of the line.
   static bool IsRunning(const Line& line);
 
  private:
-  std::shared_ptr<Line> NewLine(FairShare& parent);
+  std::shared_ptr<Line> NewLine(FairShare& parent, FairShare& group);
+  static FairShare& ShareOf(FairShare& group, const ClientId& client) {
+    return group.Named(client.network).Named(client.address);
+  }
   /// Posts a token if there is one more thread for it. Locked by the caller.
   bool TakeToken();
   void Take();

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include "coordinator/access/api_keys.h"
+#include "coordinator/access/trusted_proxies.h"
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/connection_call.h"
 #include "proto/base/error.h"
@@ -18,6 +20,8 @@ class RequestHandler;
 struct ProtocolContext {
   RequestHandler& handler;
   std::int64_t max_request_bytes;  ///< Upper bound on one request.
+  ApiKeys* keys = nullptr;         ///< See SocketOptions; may be null.
+  const TrustedProxies& proxies;   ///< See SocketOptions.
 };
 
 /// How requests and replies look on the wire. One object per connection, which owns it; used only

@@ -32,6 +32,7 @@ proto::Expected<std::string> ResponseBytes(ConnectionCall& call) {
 
 RequestHandler::RequestHandler(RequestService& service, const SocketOptions& options, int threads)
     : service_(service),
+      keys_(options.keys),
       replies_(options.max_held_bytes),
       parsing_(options.long_patience),
       parsing_large_(options.long_patience),
@@ -56,7 +57,23 @@ void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& clie
   service_.NoteRefusal(endpoint, client.address, error);
 }
 
+std::optional<proto::Error> RequestHandler::AccessFault(ConnectionCall& call) const {
+  if (keys_ == nullptr) {
+    return std::nullopt;
+  }
+  auto holder = keys_->LetIn(call.holder(), service_.model_name(), Clock::now());
+  if (!holder) {
+    return std::move(holder).error();
+  }
+  call.SetHolder(*std::move(holder));
+  return std::nullopt;
+}
+
 void RequestHandler::Handle(std::shared_ptr<ConnectionCall> call) {
+  if (const auto fault = AccessFault(*call)) {
+    Read(call, fault);
+    return;
+  }
   if (call->format().request_bytes() <= static_cast<std::size_t>(kLongBytes)) {
     Read(call, /*refusal=*/std::nullopt);
     return;

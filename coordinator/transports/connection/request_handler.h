@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/access/api_keys.h"
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/schedule/clock.h"
 #include "coordinator/service/held_bytes.h"
@@ -39,8 +40,9 @@ class RequestHandler {
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
-  /// Called once for each call that has a format. Calls its Begun when it is queued, and its
-  /// response, if it is still to be computed, counts in the call's replies.
+  /// Called once for each call that has a format. Refuses it if its client is not let in. Calls its
+  /// Begun when it is queued, and its response, if it is still to be computed, counts in the call's
+  /// replies.
   void Handle(std::shared_ptr<ConnectionCall> call);
 
   /// Returns when every call is handled and over. Every client must have left, and no call may be
@@ -70,6 +72,8 @@ class RequestHandler {
   /// Long requests with more bytes than this are parsed by `parsing_large_`.
   static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
+  /// Why the call's client is not let in. Null keys let everybody in.
+  std::optional<proto::Error> AccessFault(ConnectionCall& call) const;
   /// Lets a long request be parsed when it is its turn.
   void PostParsing(PatientPool& pool, std::shared_ptr<ConnectionCall> call);
   void Read(const std::shared_ptr<ConnectionCall>& call,
@@ -79,6 +83,7 @@ class RequestHandler {
   void Form(ConnectionCall& call);
 
   RequestService& service_;
+  const std::shared_ptr<const ApiKeys> keys_;  ///< See SocketOptions.
   ClientCounters counters_;
   HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
 

@@ -63,9 +63,10 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
                 options.max_held_bytes / kReservedPart),
       handler_(service, options, io_threads),
+      greetings_(turns_.ForServer()),
       address_book_(options.max_held_bytes_per_address, requests_, handler_.replies()),
       memory_(io_.get_executor()),
-      protocol_context_{handler_, options.max_request_bytes},
+      protocol_context_{handler_, options.max_request_bytes, options_.keys.get(), options_.proxies},
       context_{options.idle_timeout,
                options.read_timeout,
                options.long_patience,
@@ -75,6 +76,10 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                [this](Clock::duration wait) { service_.NoteIoWait(wait); },
                [this](const ClientId& client, const proto::Error& error) {
                  handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
+               },
+               [this](const ClientName& address) {
+                 const std::lock_guard lock(mutex_);
+                 return address_book_.Of(address);
                }},
       probe_context_(context_),
       handshakes_(io_threads, options.handshake_timeout) {
@@ -115,7 +120,16 @@ void RequestServer::Accept(Listener& listener) {
           return;
         }
         if (!error) {
-          Admit(std::move(socket), CountedAddress(listener.accepted.address()), listener);
+          const asio::ip::address peer = listener.accepted.address();
+          if (options_.proxies.Has(peer)) {
+            greetings_.Await(
+                std::move(socket), peer,
+                [this, &listener](tcp::socket greeted, const asio::ip::address& client) {
+                  Admit(std::move(greeted), client, listener);
+                });
+          } else {
+            Admit(std::move(socket), peer, listener);
+          }
           Accept(listener);
           return;
         }
@@ -129,7 +143,8 @@ void RequestServer::Accept(Listener& listener) {
       });
 }
 
-std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client) const {
+std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client,
+                                                   bool is_proxy) const {
   const auto error = [](const std::string& from, std::size_t limit) {
     return proto::Error{
         503, "too_many_connections",
@@ -137,6 +152,9 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
   };
   if (connections_.size() + opening_ - refused_ - probes_.size() >= options_.max_connections) {
     return error("", options_.max_connections);
+  }
+  if (is_proxy) {
+    return std::nullopt;
   }
   const std::size_t limit = options_.max_connections_per_address.value_or(
       std::max(options_.max_connections / 2, std::size_t{1}));
@@ -147,11 +165,15 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
   return std::nullopt;
 }
 
-void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
+void RequestServer::Admit(tcp::socket socket, const asio::ip::address& peer,
                           const Listener& listener) {
+  const asio::ip::address client = CountedAddress(peer);
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   Admitted admitted{.address = client, .listener = &listener};
+  if (options_.proxies.Has(peer)) {
+    admitted.proxy = peer;
+  }
   {
     const std::lock_guard lock(mutex_);
     if (!listener.is_accepting) {
@@ -164,7 +186,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& client,
       admitted.purpose = Purpose::kProbe;
       probes_.insert(client);
     } else {
-      admitted.refusal = Refusal(client);
+      admitted.refusal = Refusal(client, admitted.proxy.has_value());
       if (admitted.refusal && refused_ == kMaxRefused) {
         context_.count_refusal({.address = client.to_string()}, *admitted.refusal);
         return;  // The same.
@@ -234,6 +256,9 @@ void RequestServer::Open(const Admitted& admitted, const ClientId& client,
           client, std::move(stream), listener.make_protocol(protocol_context_),
           listener.is_for_probes ? probe_context_ : context_, address_book_.Of(client.address),
           [this, admitted](std::uint64_t) { Forget(admitted); });
+      if (admitted.proxy) {
+        connection->SetProxy(*admitted.proxy);
+      }
       connections_.emplace(admitted.id, connection);
       --opening_;
     }
@@ -272,6 +297,9 @@ void RequestServer::StartDraining() {
 }
 
 void RequestServer::StopAccepting(bool for_drain) {
+  if (!for_drain) {
+    greetings_.Stop();
+  }
   const std::lock_guard lock(mutex_);
   for (const auto& listener : listeners_) {
     if (for_drain && listener->options.accepts_while_draining) {

@@ -29,6 +29,7 @@
 #include "coordinator/transports/connection/io_turns.h"
 #include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/connection/proxy_greetings.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "coordinator/transports/connection/tls_files.h"
@@ -105,6 +106,7 @@ class RequestServer {
   /// A connection that was accepted.
   struct Admitted {
     boost::asio::ip::address address;  ///< See CountedAddress.
+    std::optional<boost::asio::ip::address> proxy;  ///< If it is a trusted one: its own address.
     const Listener* listener = nullptr;
     Purpose purpose = Purpose::kService;
     std::optional<proto::Error> refusal;
@@ -130,7 +132,8 @@ class RequestServer {
   /// `for_drain`: of the listeners that do not accept while the service drains.
   void StopAccepting(bool for_drain);
   void Accept(Listener& listener);
-  void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& client,
+  /// Serves a client, whose address is `peer`.
+  void Admit(boost::asio::ip::tcp::socket socket, const boost::asio::ip::address& peer,
              const Listener& listener);
   /// The order of turns of a connection.
   boost::asio::any_io_executor ExecutorFor(const ClientId& client, const Listener& listener);
@@ -139,8 +142,9 @@ class RequestServer {
   void OnHandshake(Admitted admitted, TlsHandshake::Outcome outcome);
   /// Whether there is no room for a further connection for probes. Locked by the caller.
   bool HasTooManyProbes(const boost::asio::ip::address& client) const;
-  /// Why a further connection from `client` is not served; nothing if it is. Locked by the caller.
-  std::optional<proto::Error> Refusal(const boost::asio::ip::address& client) const;
+  /// Why a further connection from `client` is not served; nothing if it is. A trusted proxy has no
+  /// limit of its own. Locked by the caller.
+  std::optional<proto::Error> Refusal(const boost::asio::ip::address& client, bool is_proxy) const;
   /// Called when a connection is closed, or does not begin.
   void Forget(const Admitted& admitted);
   std::vector<std::shared_ptr<Connection>> Connections() const;
@@ -152,6 +156,7 @@ class RequestServer {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes requests_;
   RequestHandler handler_;
+  ProxyGreetings greetings_;
   AddressBook address_book_;  ///< Used with `mutex_` locked.
   MemoryReturn memory_;
   const ProtocolContext protocol_context_;

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 
+#include "coordinator/access/api_keys.h"
+#include "coordinator/access/trusted_proxies.h"
 #include "coordinator/request/server_options.h"
 
 namespace scorecast::coordinator {
@@ -43,6 +46,11 @@ struct SocketOptions {
   std::chrono::milliseconds long_patience = std::chrono::seconds(10);
   /// A request is refused with a 429 if it is predicted to wait for longer until it is tokenized.
   double max_wait_seconds = std::numeric_limits<double>::infinity();
+  /// Only requests with one of these keys are served; null: all are.
+  std::shared_ptr<ApiKeys> keys;
+  /// Of clients that connect through one of these, the address is the one that the proxy says. The
+  /// proxies themselves have no limit of connections per address.
+  TrustedProxies proxies;
 };
 
 }  // namespace scorecast::coordinator

@@ -31,6 +31,9 @@ class TurnExecutor {
     }
   }
 
+  /// Called by one of the handlers: from its end on, the turns are among those of another client.
+  void MoveTo(const ClientId& client) const { line_->turns().Move(*line_, client); }
+
   // The properties that Asio asks for: see any_io_executor.
 
   boost::asio::execution_context& query(boost::asio::execution::context_t) const noexcept {

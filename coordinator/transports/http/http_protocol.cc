@@ -10,6 +10,7 @@
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/request_log.h"
 #include "coordinator/schedule/queue/scheduler.h"
+#include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/body_faults.h"
@@ -53,7 +54,7 @@ Reply HttpProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) co
     terms = message_->terms;
     terms.keep_alive = false;
   }
-  LogRefusal(kName, terms.request_id, error);
+  LogRefusal(kName, terms.request_id, /*holder=*/"", error);
   return ToReply(ReplyWriter(std::move(terms), server_->service).Error(error), replies);
 }
 
@@ -160,14 +161,48 @@ void HttpProtocol::ReadHeader(const ConnectionPtr& connection) {
   }
 }
 
-void HttpProtocol::Judge() {
+bool HttpProtocol::NeedsKey() const {
+  const RequestHead& head = message_->header.head();
+  const Resource* const resource = message_->route.resource;
+  // Browsers ask with OPTIONS whether they may send a key.
+  return context_.keys != nullptr && head.method != "OPTIONS" &&
+         (resource == nullptr || !resource->is_open || !IsGet(head));
+}
+
+std::optional<proto::Error> HttpProtocol::Identify(Connection& connection) {
+  const RequestHead& head = message_->header.head();
+  ClientId client = connection.peer();
+  std::optional<proto::Error> fault;
+  Holder holder;
+  if (NeedsKey()) {
+    auto found = context_.keys->Find(head.api_keys);
+    if (found) {
+      holder = *std::move(found);
+      client = {holder->name, client.connection, holder->name};
+    } else {
+      fault = std::move(found).error();
+    }
+  }
+  if (holder == nullptr && connection.proxy()) {
+    const auto address =
+        CountedAddress(context_.proxies.ClientOf(*connection.proxy(), head.forwarded_for));
+    client = {address.to_string(), client.connection, NetworkOf(address)};
+  }
+  connection.SetClient(std::move(client), std::move(holder));
+  return fault;
+}
+
+void HttpProtocol::Judge(Connection& connection) {
   Message& message = *message_;
   const RequestHead& head = message.header.head();
   message.route = server_->routes.Find(head.path);
   const Route& route = message.route;
   message.terms.endpoint = route.endpoint;
   const bool is_options = head.method == "OPTIONS";
-  message.fault = AccessFault(server_->options, head);
+  message.fault = Identify(connection);
+  if (auto fault = AccessFault(server_->options, head)) {
+    message.fault = std::move(fault);
+  }
   if (message.fault) {
     return;
   }
@@ -192,7 +227,7 @@ void HttpProtocol::Judge() {
 }
 
 void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
-  Judge();
+  Judge(*connection);
   const RequestHead& head = message_->header.head();
   if (head.framing.left() > static_cast<std::uint64_t>(context_.max_request_bytes)) {
     RefuseNow(connection, BodyTooLarge(context_.max_request_bytes));
@@ -303,7 +338,7 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
   const RequestHead& head = message_->header.head();
   ReplyWriter writer(message_->terms, server_->service);
   if (message_->fault) {
-    std::string bytes = FaultReply(connection->client(), writer, *message_->fault);
+    std::string bytes = FaultReply(*connection, writer, *message_->fault);
     Send(connection, writer, std::move(bytes));
   } else if (head.method == "OPTIONS") {
     std::string bytes = OptionsReply(writer);
@@ -329,7 +364,7 @@ void HttpProtocol::PassOnCompressed(const ConnectionPtr& connection) {
     }
     if (room == nullptr) {
       ReplyWriter writer(message_->terms, server_->service);
-      std::string bytes = FaultReply(connection->client(), writer, Overloaded());
+      std::string bytes = FaultReply(*connection, writer, Overloaded());
       Send(connection, writer, std::move(bytes));
       return;
     }
@@ -368,7 +403,7 @@ void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& wr
   try {
     content = message_->route.resource->get();
   } catch (const std::exception& exception) {
-    std::string bytes = FaultReply(connection->client(), writer, FaultOf(exception));
+    std::string bytes = FaultReply(*connection, writer, FaultOf(exception));
     Send(connection, writer, std::move(bytes));
     return;
   }
@@ -386,17 +421,18 @@ void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& wr
   Send(connection, writer, std::move(header), std::move(body));
 }
 
-std::string HttpProtocol::FaultReply(const ClientId& client, ReplyWriter& writer,
+std::string HttpProtocol::FaultReply(const Connection& connection, ReplyWriter& writer,
                                      const proto::Error& error) const {
-  context_.handler.CountRefusal(message_->route.endpoint, client, error);
-  LogRefusal(kName, message_->terms.request_id, error);
+  context_.handler.CountRefusal(message_->route.endpoint, connection.client(), error);
+  const Holder& holder = connection.holder();
+  LogRefusal(kName, message_->terms.request_id, holder == nullptr ? "" : holder->key.name, error);
   return writer.Error(error, message_->fault_fields);
 }
 
 void HttpProtocol::RefuseNow(const ConnectionPtr& connection, const proto::Error& error) {
   message_->terms.keep_alive = false;
   ReplyWriter writer(message_->terms, server_->service);
-  std::string bytes = FaultReply(connection->client(), writer, error);
+  std::string bytes = FaultReply(*connection, writer, error);
   std::string().swap(unparsed_);
   Send(connection, writer, std::move(bytes));
 }

@@ -88,8 +88,14 @@ class HttpProtocol : public Protocol {
   void Begin(const ConnectionPtr& connection);
   void ReadHeader(const ConnectionPtr& connection);
   void HandleHeader(const ConnectionPtr& connection);
-  /// Sets the route and the fault of the request whose header has arrived.
-  void Judge();
+  /// Sets the route and the fault of the request whose header has arrived, and the connection's
+  /// client.
+  void Judge(Connection& connection);
+  /// Whether only clients with a key may send the request.
+  bool NeedsKey() const;
+  /// Sets the connection's client: the holder of the request's key, or the address from which the
+  /// request comes. The 401 of a key that is wrong or missing.
+  std::optional<proto::Error> Identify(Connection& connection);
   void ReadBody(const ConnectionPtr& connection);
   /// `bytes` that the request has, as Connection::HoldRequest takes them.
   std::int64_t Before(std::int64_t bytes) const;
@@ -106,7 +112,7 @@ class HttpProtocol : public Protocol {
   std::string OptionsReply(ReplyWriter& writer) const;
   /// Replies to a GET or a HEAD of a resource.
   void SendResource(const ConnectionPtr& connection, ReplyWriter& writer);
-  std::string FaultReply(const ClientId& client, ReplyWriter& writer,
+  std::string FaultReply(const Connection& connection, ReplyWriter& writer,
                          const proto::Error& error) const;
   /// Replies to the request, which may not have arrived as a whole: the connection then ends.
   void RefuseNow(const ConnectionPtr& connection, const proto::Error& error);

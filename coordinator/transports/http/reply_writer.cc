@@ -100,6 +100,10 @@ std::string ReplyWriter::ErrorText(const proto::Error& error) const {
 
 std::string ReplyWriter::Error(const proto::Error& error, std::string_view fields) {
   std::string all(fields);
+  constexpr int kUnauthorized = 401;
+  if (error.code == kUnauthorized) {
+    all += "WWW-Authenticate: Bearer realm=\"scorecast\"\r\n";
+  }
   if (error.retry_after_seconds) {
     all += "Retry-After: " + std::to_string(*error.retry_after_seconds) + "\r\n";
   }

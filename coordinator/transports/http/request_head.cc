@@ -35,6 +35,24 @@ std::string ListOf(const Fields& fields, http::field name) {
   return list;
 }
 
+/// The keys that a request shows, in the fields in which clients of other services have theirs.
+std::vector<std::string> KeysOf(const Fields& fields) {
+  constexpr std::string_view kBearer = "Bearer";
+  std::vector<std::string> keys;
+  const std::string authorization = ToString(fields[http::field::authorization]);
+  const std::string_view rest =
+      std::string_view(authorization).substr(std::min(kBearer.size(), authorization.size()));
+  if (EqualsWithoutCase(authorization.substr(0, kBearer.size()), kBearer) &&
+      (rest.empty() || rest.front() == ' ')) {
+    keys.emplace_back(rest.substr(std::min(rest.find_first_not_of(' '), rest.size())));
+  }
+  for (const char* const name : {"x-api-key", "api-key"}) {
+    keys.push_back(ToString(fields[name]));
+  }
+  std::erase(keys, "");
+  return keys;
+}
+
 /// Whether a field of the header goes on in a line that begins with a space (obs-fold). The parser
 /// joins such lines. A proxy may not, and then finds other fields, or another end of the body.
 bool HasFoldedLine(std::string_view bytes) {
@@ -141,6 +159,11 @@ void HeadParser::Interpret() {
   head_.host = AuthorityOf(ToString(fields.target()));
   if (head_.host.empty()) {
     head_.host = value(http::field::host);
+  }
+  head_.api_keys = KeysOf(fields);
+  const auto [forwarded, forwarded_end] = fields.equal_range("X-Forwarded-For");
+  for (auto at = forwarded; at != forwarded_end; ++at) {
+    head_.forwarded_for += (at == forwarded ? "" : ", ") + ToString(at->value());
   }
   head_.origin = ListOf(fields, http::field::origin);
   head_.fetch_site = ToString(fields["Sec-Fetch-Site"]);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "coordinator/transports/http/body_framing.h"
 #include "proto/base/error.h"
@@ -23,8 +24,10 @@ struct RequestHead {
   std::string request_id;  ///< See RequestId.
   // Values of the fields; empty if they are absent.
   std::string content_type;
-  std::string content_encoding;  ///< Without "identity".
-  std::string host;              ///< Of the target, if that has one.
+  std::string content_encoding;       ///< Without "identity".
+  std::string host;                   ///< Of the target, if that has one.
+  std::vector<std::string> api_keys;  ///< Those of Authorization: Bearer, x-api-key and api-key.
+  std::string forwarded_for;          ///< X-Forwarded-For.
   std::string origin;
   std::string fetch_site;  ///< Sec-Fetch-Site.
   std::string preflight_method;

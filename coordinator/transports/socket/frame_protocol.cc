@@ -7,6 +7,7 @@
 
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/socket/frame_format.h"
+#include "coordinator/transports/socket/session_messages.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -122,6 +123,12 @@ void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t len
 }
 
 void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
+  if (auto reply = SessionReply(message_, *connection, context_.keys)) {
+    connection->Send(ToReply(*std::move(reply), *connection->replies()));
+    ReleaseMessage();
+    connection->ReadNext();
+    return;
+  }
   const auto call = connection->BeginRequest(
       std::make_unique<FrameFormat>(std::move(message_), std::move(held_)));
   ReleaseMessage();

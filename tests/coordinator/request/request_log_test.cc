@@ -34,7 +34,7 @@ class CapturedLog {
 
 std::string LoggedRefusal(const std::string& message) {
   const CapturedLog log;
-  LogRefusal("score", "id", {400, "reason", message, ""});
+  LogRefusal("score", "id", "alice", {400, "reason", message, ""});
   return log.text();
 }
 

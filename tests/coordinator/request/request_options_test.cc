@@ -26,10 +26,10 @@ TEST(DeadlineOf, ADeadlineInAMillionYearsIsBroughtForward) {
 }
 
 TEST(GrantedPriority, ABetterOneThanOthersNeedsTrust) {
-  EXPECT_EQ(GrantedPriority({.priority = -10}, /*is_trusted=*/false), 0);
-  EXPECT_EQ(GrantedPriority({.priority = 7}, false), 7);
-  EXPECT_EQ(GrantedPriority({.priority = -10}, true), -10);
-  EXPECT_EQ(GrantedPriority({.priority = 7}, true), 7);
+  EXPECT_EQ(GrantedPriority({.priority = -10}, /*best=*/0), 0);
+  EXPECT_EQ(GrantedPriority({.priority = 7}, 0), 7);
+  EXPECT_EQ(GrantedPriority({.priority = -10}, -10), -10);
+  EXPECT_EQ(GrantedPriority({.priority = 7}, -10), 7);
 }
 
 TEST(OptionsFault, NamesTheField) {

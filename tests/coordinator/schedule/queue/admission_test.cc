@@ -60,6 +60,29 @@ TEST(Admission, AJobThatWouldWaitTooLongIsToldWhenItWouldNot) {
   EXPECT_EQ(fault->retry_after_seconds, 13) << "12.5, rounded up";
 }
 
+TEST(Admission, TheTokensOfAClientMayHaveABoundOfTheirOwn) {
+  Admission admission(kUnbounded);
+  NewJob job = JobOf(kClient, 1);
+  job.size.tokens = 6;
+  job.max_client_tokens = 10;
+  QueueState queue = Behind(1);
+  queue.all = {9, {900, 3600}};
+  queue.of_address = {2, {4, 16}};
+  EXPECT_FALSE(admission.Fault(job, queue, kNow));
+  queue.of_address.size.tokens = 5;
+  for (int again = 0; again < 2; ++again) {
+    const auto fault = admission.Fault(job, queue, kNow + again * std::chrono::seconds(5));
+    ASSERT_TRUE(fault) << "a promise does not exceed it";
+    EXPECT_EQ(fault->code, 429);
+    EXPECT_EQ(fault->reason, "client_queue_full");
+    EXPECT_EQ(fault->message, "Too many tokens of this client wait: 5 + 6 > 10.");
+    EXPECT_GE(fault->retry_after_seconds, 1);
+  }
+  job.size.tokens = 11;
+  queue.of_address = {};
+  EXPECT_FALSE(admission.Fault(job, queue, kNow)) << "no other waits";
+}
+
 TEST(Admission, NoWaitIsTooLongWithoutALimit) {
   for (const AdmissionLimits& limits :
        {kUnbounded, WithWait(std::numeric_limits<double>::infinity())}) {

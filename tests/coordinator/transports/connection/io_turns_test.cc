@@ -58,6 +58,25 @@ TEST_F(Turns, OfOneConnectionAreInOrder) {
   EXPECT_THAT(names_, ElementsAre("1", "2", "3"));
 }
 
+TEST_F(Turns, AreThoseOfTheClientThatTheConnectionIsMovedTo) {
+  // Of three connections of "a", one becomes another client's, and then has half of the turns.
+  std::vector<asio::any_io_executor> connections = {Connection("a"), Connection("a"),
+                                                    Connection("a")};
+  asio::post(connections[2], [&] {
+    connections[2].target<TurnExecutor>()->MoveTo({"key", 3, "key"});
+  });
+  io_.run();
+  for (int i = 0; i < 6; ++i) {
+    asio::post(connections[0], Adding("0"));
+    asio::post(connections[1], Adding("1"));
+    asio::post(connections[2], Adding("moved"));
+  }
+  io_.restart();
+  io_.run();
+  EXPECT_EQ(std::count(names_.begin(), names_.begin() + 8, "moved"), 4)
+      << ::testing::PrintToString(names_);
+}
+
 TEST_F(Turns, RunAtOnceWhatTheirConnectionDispatches) {
   const asio::any_io_executor connection = Connection("a");
   const asio::any_io_executor other = Connection("a");

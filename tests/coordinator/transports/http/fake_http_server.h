@@ -16,7 +16,8 @@ namespace scorecast::coordinator {
 class FakeHttpServer {
  public:
   explicit FakeHttpServer(const SocketOptions& options = {}, HttpOptions http = {},
-                          const SchedulerOptions& scheduler_options = {});
+                          const SchedulerOptions& scheduler_options = {},
+                          RequestObserver* observer = nullptr);
   /// Releases the cluster, and waits until everything is computed.
   ~FakeHttpServer();
 

@@ -156,7 +156,7 @@ class EndCounter : public RequestObserver {
   void OnEnd(const RequestEnd& end) override {
     const std::lock_guard lock(mutex_);
     ++counts_[{end.endpoint == nullptr ? "none" : std::string(end.endpoint->name()),
-               std::string(end.address), end.code}];
+               std::string(end.client), end.code}];
   }
   std::map<Kind, int> counts() const {
     const std::lock_guard lock(mutex_);

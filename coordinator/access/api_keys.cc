@@ -1,0 +1,209 @@
+#include "coordinator/access/api_keys.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "coordinator/access/key_file.h"
+#include "proto/base/count.h"
+#include "proto/base/one_line.h"
+#include "proto/base/regular_file.h"
+#include "proto/log/log.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+constexpr std::int64_t kMaxFileBytes = std::int64_t{16} << 20;
+
+proto::Error Unauthorized(std::string message) {
+  return {401, "unauthorized", std::move(message), "Authorization"};
+}
+
+proto::Error NoKey() {
+  return Unauthorized(
+      "This server needs an API key: \"Authorization: Bearer KEY\", x-api-key or api-key over "
+      "HTTP, "
+      "--api-key or SCORECAST_API_KEY for scorecast's commands.");
+}
+
+std::set<std::string> DigestsOf(const std::vector<Holder>& holders) {
+  std::set<std::string> digests;
+  for (const Holder& holder : holders) {
+    digests.insert(holder->key.digest.ToHex());
+  }
+  return digests;
+}
+
+proto::Error WrongKey() { return Unauthorized("The API key is not one of this server's."); }
+
+}  // namespace
+
+std::string KeyHolder::CacheSalt(std::string_view request_salt) const {
+  if (!key.limits.shares_cache) {
+    return "key " + key.name + " " + std::string(request_salt);
+  }
+  return request_salt.empty() ? "" : "shared " + std::string(request_salt);
+}
+
+ApiKeys::ApiKeys(std::filesystem::path file)
+    : path_(std::move(file)), name_(proto::OneLinePath(path_.string())) {
+  holders_ = std::make_shared<const Holders>(Read());
+}
+
+ApiKeys::FileState ApiKeys::StateOf(const struct stat& status) {
+  return std::vector<std::int64_t>{
+      static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
+      static_cast<std::int64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtim.tv_sec),
+      static_cast<std::int64_t>(status.st_mtim.tv_nsec)};
+}
+
+ApiKeys::FileState ApiKeys::CurrentState() const {
+  struct stat status {};
+  return stat(path_.c_str(), &status) == 0 ? StateOf(status) : std::nullopt;
+}
+
+ApiKeys::Holders ApiKeys::Read() {
+  {
+    // Before the file is read, so that what is written meanwhile is a change.
+    FileState state = CurrentState();
+    const std::lock_guard lock(mutex_);
+    state_ = std::move(state);
+  }
+  const std::string text = proto::ReadRegularFile(path_, kMaxFileBytes);
+  proto::Expected<KeyFile, std::string> file = ParseKeyFile(text);
+  if (!file) {
+    throw proto::StartupError("--api-keys " + name_ + ": " + file.error());
+  }
+  struct stat status {};
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if (file->has_plain_keys && stat(path_.c_str(), &status) == 0 &&
+      (status.st_mode & kOthers) != 0) {
+    proto::LogWarning("--api-keys {}: others may read the keys in it; chmod 600, or sha256:",
+                      name_);
+  }
+  std::map<std::string, std::shared_ptr<RequestWindow>> windows;  // By name.
+  if (const std::shared_ptr<const Holders> before = Current()) {
+    for (const Holder& holder : *before) {
+      windows[holder->key.name] = holder->window;
+    }
+  }
+  Holders holders;
+  for (ApiKey& key : file->keys) {
+    auto holder = std::make_shared<KeyHolder>();
+    holder->name = ClientName(key.name);
+    holder->key = std::move(key);
+    std::shared_ptr<RequestWindow>& window = windows[holder->key.name];
+    if (window == nullptr) {
+      window = std::make_shared<RequestWindow>();
+    }
+    holder->window = window;
+    holders.push_back(std::move(holder));
+  }
+  return holders;
+}
+
+std::shared_ptr<const ApiKeys::Holders> ApiKeys::Current() const {
+  const std::lock_guard lock(mutex_);
+  return holders_;
+}
+
+Holder ApiKeys::HolderOf(const KeyDigest& digest) const {
+  const std::shared_ptr<const Holders> holders = Current();
+  Holder found;
+  for (const Holder& holder : *holders) {  // To the end, so that the time tells nothing.
+    if (holder->key.digest == digest) {
+      found = holder;
+    }
+  }
+  return found;
+}
+
+proto::Expected<Holder> ApiKeys::Find(const std::vector<std::string>& keys) const {
+  bool has_key = false;
+  for (const std::string& key : keys) {
+    if (key.empty() || key.size() > kMaxKeyBytes) {
+      has_key = has_key || !key.empty();
+      continue;
+    }
+    has_key = true;
+    if (Holder holder = HolderOf(KeyDigest::Of(key))) {
+      return holder;
+    }
+  }
+  return proto::Unexpected(has_key ? WrongKey() : NoKey());
+}
+
+std::optional<proto::Error> ApiKeys::KeyFault(const Holder& holder) const {
+  if (holder == nullptr) {
+    return NoKey();
+  }
+  return HolderOf(holder->key.digest) == nullptr ? std::optional(WrongKey()) : std::nullopt;
+}
+
+proto::Expected<Holder> ApiKeys::LetIn(const Holder& holder, std::string_view model,
+                                       Clock::time_point now) const {
+  if (holder == nullptr) {
+    return proto::Unexpected(NoKey());
+  }
+  Holder current = HolderOf(holder->key.digest);
+  if (current == nullptr) {
+    return proto::Unexpected(WrongKey());
+  }
+  const KeyLimits& limits = current->key.limits;
+  if (!limits.models.empty() && std::ranges::find(limits.models, model) == limits.models.end()) {
+    return proto::Unexpected(proto::Error{403, "model_not_allowed",
+                                          "The key of " + current->key.name +
+                                              " is not for this server's model, " +
+                                              proto::Quoted(model) + ".",
+                                          "model"});
+  }
+  if (limits.requests_per_minute) {
+    if (const auto again = current->window->Add(*limits.requests_per_minute, now)) {
+      return proto::Unexpected(
+          proto::Error{429, "rate_limit_exceeded",
+                       "Too many requests with the key of " + current->key.name + ": more than " +
+                           std::to_string(*limits.requests_per_minute) + " in a minute.",
+                       "", *again});
+    }
+  }
+  return current;
+}
+
+proto::Expected<KeyChanges, std::string> ApiKeys::Reload() {
+  const std::lock_guard reading(reading_);
+  const std::shared_ptr<const Holders> before = Current();
+  std::shared_ptr<const Holders> now;
+  try {
+    now = std::make_shared<const Holders>(Read());
+  } catch (const std::exception& fault) {
+    std::string text = std::string(fault.what()) + "; the keys stay as they were";
+    proto::LogWarning("{}", text);
+    return proto::Unexpected(std::move(text));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    holders_ = now;
+  }
+  const std::set<std::string> is = DigestsOf(*now);
+  const std::set<std::string> was = DigestsOf(*before);
+  const auto missing = [](const std::set<std::string>& from, const std::set<std::string>& in) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(from, [&in](const std::string& one) { return !in.contains(one); }));
+  };
+  const KeyChanges changes{is.size(), missing(is, was), missing(was, is)};
+  proto::LogInfo("--api-keys {}: read again: {}, {} new, {} revoked", name_,
+                 proto::Count(static_cast<std::int64_t>(changes.keys), "key"), changes.added,
+                 changes.revoked);
+  return changes;
+}
+
+bool ApiKeys::HasFileChanged() const {
+  FileState state = CurrentState();
+  const std::lock_guard lock(mutex_);
+  return state != state_;
+}
+
+}  // namespace scorecast::coordinator

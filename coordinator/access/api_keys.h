@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "coordinator/access/api_key.h"
+#include "coordinator/access/request_window.h"
+#include "coordinator/schedule/client_id.h"
+#include "coordinator/schedule/clock.h"
+#include "proto/base/error.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::coordinator {
+
+/// The holder of a key, as a file of keys has it. Never changes: a file that is read again makes
+/// new holders, which count on in the same windows.
+struct KeyHolder {
+  ApiKey key;
+  ClientName name;  ///< The key's: that of the client, for all that clients share.
+  std::shared_ptr<RequestWindow> window;
+
+  /// Job::cache_salt of a request of the holder that has a salt of its own, or an empty one. No
+  /// request of another holder has the same one, unless both share.
+  std::string CacheSalt(std::string_view request_salt) const;
+};
+
+using Holder = std::shared_ptr<const KeyHolder>;
+
+/// How a file of keys has changed.
+struct KeyChanges {
+  std::size_t keys = 0;     ///< Keys that are valid now.
+  std::size_t added = 0;    ///< Of these, how many were not valid before.
+  std::size_t revoked = 0;  ///< Keys that are no longer valid.
+};
+
+/// The keys of a service, which are those of a file. Safe to use from any thread.
+class ApiKeys {
+ public:
+  /// Reads the file. Throws StartupError, one line that names the file, and the line at fault.
+  explicit ApiKeys(std::filesystem::path file);
+
+  /// The holder of the first of `keys` that is valid; empty texts are no keys. Otherwise a 401.
+  proto::Expected<Holder> Find(const std::vector<std::string>& keys) const;
+
+  /// The 401 of a holder whose key is no longer valid, or of a client that has shown none.
+  std::optional<proto::Error> KeyFault(const Holder& holder) const;
+
+  /// Lets a request in that is made by `holder`, of whom Find knew; null if the client has shown no
+  /// key. Counts it, and returns the holder as the file now has it; or a 401 if the key is no
+  /// longer valid, a 403 if it is not for `model`, a 429 if there are too many requests.
+  proto::Expected<Holder> LetIn(const Holder& holder, std::string_view model,
+                                Clock::time_point now) const;
+
+  /// Reads the file again. If that fails, the keys stay as they were, and the error is one line.
+  /// Logs either.
+  proto::Expected<KeyChanges, std::string> Reload();
+  /// Whether the file is another one than when it was read last, or has another time or size.
+  bool HasFileChanged() const;
+
+  std::size_t size() const { return Current()->size(); }
+
+ private:
+  using Holders = std::vector<Holder>;
+
+  /// What tells one state of the file from another; nothing if there is no file.
+  using FileState = std::optional<std::vector<std::int64_t>>;
+
+  static FileState StateOf(const struct stat& status);
+  FileState CurrentState() const;
+  /// Reads the file, and makes its holders. Throws StartupError.
+  Holders Read();
+  std::shared_ptr<const Holders> Current() const;
+  /// Null if no holder has the key.
+  Holder HolderOf(const KeyDigest& digest) const;
+
+  const std::filesystem::path path_;
+  const std::string name_;  ///< The file's, for messages.
+
+  std::mutex reading_;  ///< One reads the file at a time.
+  mutable std::mutex mutex_;
+  FileState state_;  ///< When it was read last, whether or not that succeeded.
+  std::shared_ptr<const Holders> holders_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,106 @@
+#include "coordinator/transports/socket/session_messages.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include "coordinator/json/response_writer.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/schedule/client_id.h"
+#include "proto/scorecast.pb.h"
+#include "proto/wire/frame.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+/// Such messages are short: a longer one is a request, whose parsing may take its time.
+constexpr std::size_t kMaxSessionBytes = std::size_t{4} << 10;
+
+/// Whether the message has a field with one of these messages, beside which it has no long ones.
+bool IsSessionMessage(const std::string& message) {
+  using google::protobuf::internal::WireFormatLite;
+  if (message.size() > kMaxSessionBytes) {
+    return false;
+  }
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  while (const std::uint32_t tag = in.ReadTag()) {
+    const int field = WireFormatLite::GetTagFieldNumber(tag);
+    if (field == v1::Request::kAuthenticateFieldNumber ||
+        field == v1::Request::kReloadFieldNumber) {
+      return true;
+    }
+    if (!WireFormatLite::SkipField(&in, tag)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/// Answers with the error, which counts as that of the connection's client.
+void Refuse(const proto::Error& error, Connection& connection, v1::Response& response) {
+  connection.CountRefusal(error);
+  ToMessage(error, *response.mutable_error());
+}
+
+void Authenticate(const std::string& key, Connection& connection, const ApiKeys* keys,
+                  v1::Response& response) {
+  if (keys == nullptr) {
+    response.mutable_authenticated();
+    return;
+  }
+  auto holder = keys->Find({key});
+  if (!holder) {
+    connection.SetClient(connection.peer(), nullptr);
+    Refuse(holder.error(), connection, response);
+    return;
+  }
+  const ClientName name = (*holder)->name;
+  response.mutable_authenticated()->set_name(std::string(name.text()));
+  connection.SetClient({name, connection.peer().connection, name}, *std::move(holder));
+}
+
+void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {
+  if (keys == nullptr) {
+    Refuse(BadRequest("nothing_to_reload", "The server was started without --api-keys.", ""),
+           connection, response);
+    return;
+  }
+  if (auto fault = keys->KeyFault(connection.holder())) {
+    Refuse(*fault, connection, response);
+    return;
+  }
+  const auto changes = keys->Reload();
+  if (!changes) {
+    Refuse({409, "not_reloaded", changes.error(), ""}, connection, response);
+    return;
+  }
+  v1::Reloaded& reloaded = *response.mutable_reloaded();
+  reloaded.set_keys(static_cast<std::uint32_t>(changes->keys));
+  reloaded.set_added(static_cast<std::uint32_t>(changes->added));
+  reloaded.set_revoked(static_cast<std::uint32_t>(changes->revoked));
+}
+
+}  // namespace
+
+std::optional<std::string> SessionReply(const std::string& message, Connection& connection,
+                                        ApiKeys* keys) {
+  v1::Request request;
+  if (!IsSessionMessage(message) || !request.ParseFromString(message) ||
+      (!request.has_authenticate() && !request.has_reload())) {
+    return std::nullopt;
+  }
+  v1::Response response;
+  response.set_request_id(request.request_id());
+  if (request.has_authenticate()) {
+    Authenticate(request.authenticate().api_key(), connection, keys, response);
+  } else {
+    Reload(connection, keys, response);
+  }
+  return proto::ToFrame(response);
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "coordinator/access/api_keys.h"
+#include "coordinator/transports/connection/connection.h"
+
+namespace scorecast::coordinator {
+
+/// The frame that answers a message about the connection or the server itself, which is no request
+/// to an endpoint: a v1::Authenticate, which sets the connection's client, or a v1::Reload. Nothing
+/// if the message is another one. `keys` may be null.
+std::optional<std::string> SessionReply(const std::string& message, Connection& connection,
+                                        ApiKeys* keys);
+
+}  // namespace scorecast::coordinator

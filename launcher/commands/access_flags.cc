@@ -1,0 +1,78 @@
+#include "launcher/commands/access_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "launcher/commands/listening_sockets.h"
+#include "proto/base/count.h"
+#include "proto/base/error.h"
+#include "proto/base/one_line.h"
+#include "proto/log/log.h"
+
+namespace scorecast::launcher {
+
+void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
+  app.add_option("--api-keys", flags.api_keys,
+                 "File of the keys with which clients are let in: lines NAME KEY, or NAME "
+                 "sha256:HEX, and limits behind them (docs/keys.md). Read again when it changes. "
+                 "Needed as soon as --host is not a loopback address")
+      ->type_name("FILE");
+  app.add_flag("--insecure", flags.insecure,
+               "Lets everybody in without a key, although --host is not a loopback address");
+  app.add_flag("--open-metrics", flags.open_metrics,
+               "With --api-keys: /metrics needs no key, as /health and /ready never do");
+  app.add_option("--proxy", flags.proxies,
+                 "Address, or network as ADDRESS/BITS, of proxies that are trusted to say for whom "
+                 "they connect, by X-Forwarded-For or the PROXY protocol; repeat for each")
+      ->type_name("ADDRESS[/BITS]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::Validator(
+          [](const std::string& text) { return coordinator::TrustedProxies().Add(text); }, ""))
+      ->default_str("none");
+}
+
+std::shared_ptr<coordinator::ApiKeys> ReadApiKeys(const AccessFlags& flags) {
+  if (flags.api_keys.empty()) {
+    if (flags.open_metrics) {
+      throw proto::StartupError("--open-metrics needs --api-keys, without which all is open");
+    }
+    return nullptr;
+  }
+  if (flags.insecure) {
+    throw proto::StartupError("--insecure and --api-keys contradict each other");
+  }
+  auto keys = std::make_shared<coordinator::ApiKeys>(flags.api_keys);
+  proto::LogInfo("--api-keys {}: {}", proto::OneLinePath(flags.api_keys.string()),
+                 proto::Count(keys->size(), "key"));
+  return keys;
+}
+
+coordinator::TrustedProxies ProxiesOf(const AccessFlags& flags) {
+  coordinator::TrustedProxies proxies;
+  for (const std::string& proxy : flags.proxies) {
+    proxies.Add(proxy);  // Was checked when the command line was parsed.
+  }
+  return proxies;
+}
+
+void CheckReach(const AccessFlags& flags, const ListeningSockets& sockets,
+                const std::vector<std::string>& names) {
+  if (!flags.api_keys.empty()) {
+    return;
+  }
+  for (const std::string& name : names) {
+    if (sockets.IsOnLoopback(name)) {
+      continue;
+    }
+    const std::string address = sockets.AddressOf(name).ToText();
+    if (!flags.insecure) {
+      throw proto::StartupError(
+          "other hosts can reach " + address +
+          ", so give --api-keys FILE (scorecast key new makes a key), or --insecure to let "
+          "everybody in");
+    }
+    proto::LogWarning("--insecure: everybody who can reach {} is let in", address);
+  }
+}
+
+}  // namespace scorecast::launcher

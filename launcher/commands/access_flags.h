@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/access/api_keys.h"
+#include "coordinator/access/trusted_proxies.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace scorecast::launcher {
+
+class ListeningSockets;
+
+/// The flags of `serve` that say who is let in.
+struct AccessFlags {
+  std::filesystem::path api_keys;    ///< A file of keys; empty: everybody is let in.
+  bool insecure = false;             ///< Everybody is, even from other hosts.
+  bool open_metrics = false;         ///< /metrics needs no key.
+  std::vector<std::string> proxies;  ///< See TrustedProxies::Add.
+};
+
+void AddAccessFlags(CLI::App& app, AccessFlags& flags);
+
+/// The keys; null if there are none. Throws StartupError if the flags contradict each other, or if
+/// the file cannot be read or has a fault.
+std::shared_ptr<coordinator::ApiKeys> ReadApiKeys(const AccessFlags& flags);
+
+coordinator::TrustedProxies ProxiesOf(const AccessFlags& flags);
+
+/// Throws StartupError if other hosts can reach a socket of `names` although keys are neither given
+/// nor renounced. Warns if they are renounced. The names are reserved.
+void CheckReach(const AccessFlags& flags, const ListeningSockets& sockets,
+                const std::vector<std::string>& names);
+
+}  // namespace scorecast::launcher
