@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <google/protobuf/message.h>
 
@@ -13,6 +16,7 @@
 #include "coordinator/json/body_value.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/check.h"
+#include "proto/base/nearest_name.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
@@ -25,8 +29,19 @@ using Kind = JsonShape::Kind;
 /// No error, or the first one.
 using Fault = std::optional<Error>;
 
-Error Missing(const std::string& field) {
-  return BadRequest("missing_field", field + " must be provided.", field);
+/// How many names of a body, which are not known, may be the misspelt one of a missing field.
+constexpr std::size_t kMaxMisspelt = 32;
+
+/// `prefix` and `name` are those of the field, `given` are names that are not known.
+Error Missing(const std::string& prefix, const std::string& name,
+              std::span<const std::string_view> given) {
+  const std::string field = prefix + name;
+  const std::string_view nearest = proto::NearestName(name, given);
+  return BadRequest(
+      "missing_field",
+      field + " must be provided" +
+          (nearest.empty() ? "." : "; the request has " + proto::Quoted(nearest) + "."),
+      field);
 }
 
 /// Whether a value of a body is the same JSON as another value. Copies nothing of a long list or
@@ -85,8 +100,8 @@ class Reader {
         values_[*index] = value.is_null() ? nullptr : &value;
       } else if (form.FindRefused(key) != nullptr) {
         refused_[key] = &value;
-      } else if (form.refuses_unknown() && !unknown_) {
-        unknown_ = key;
+      } else if (unknown_.size() < kMaxMisspelt) {
+        unknown_.push_back(key);
       }
     }
   }
@@ -98,13 +113,13 @@ class Reader {
         return NotSupported(refused, prefix_ + std::string(name));
       }
     }
-    if (unknown_) {
-      const std::string name = prefix_ + proto::OneLine(*unknown_);
+    if (form_.refuses_unknown() && !unknown_.empty()) {
+      const std::string name = prefix_ + proto::OneLine(unknown_.front());
       return BadRequest("unknown_field", name + " is not a field that is known.", name);
     }
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (form_.fields()[i].is_required && values_[i] == nullptr) {
-        return Missing(prefix_ + form_.fields()[i].name);
+        return Missing(prefix_, form_.fields()[i].name, unknown_);
       }
     }
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -130,7 +145,7 @@ class Reader {
     // Behind the last of its names.
     const bool is_last = i + 1 == values_.size() || form_.fields()[i + 1].field != field.field;
     if (is_last && field.excludes_other_names && FirstName(*field.field) == nullptr) {
-      return Missing(form_.NameOf(*field.field));
+      return Missing(/*prefix=*/"", form_.NameOf(*field.field), unknown_);
     }
     return std::nullopt;
   }
@@ -157,6 +172,12 @@ class Reader {
     if (field.saturates_at && Int64(value) > field.saturates_at &&
         static_cast<double>(*Int64(value)) <= field.maximum.value_or(0)) {
       value = *field.saturates_at;
+    } else if (field.saturates_at && Int64(value) > field.saturates_at) {
+      return BadRequest(field.name + "_out_of_range",
+                        field.name + " must be at most " +
+                            std::to_string(static_cast<std::int64_t>(field.maximum.value_or(0))) +
+                            ", not " + std::to_string(*Int64(value)) + ".",
+                        field.name);
     }
     return ReadField(value, field.shape, prefix_ + field.name, message_, *field.field);
   }
@@ -199,8 +220,8 @@ class Reader {
   const BodyForm& form_;
   Message& message_;
   const std::string prefix_;
-  std::optional<std::string> unknown_;  ///< The first field that is not known.
-  std::vector<BodyJson*> values_;       ///< Of the form's fields; null if a field is absent.
+  std::vector<std::string_view> unknown_;  ///< The first fields that are not known.
+  std::vector<BodyJson*> values_;          ///< Of the form's fields; null if a field is absent.
   std::map<std::string_view, const BodyJson*> refused_;
   std::vector<const FormField*> given_;  ///< By the first of their names.
   BodyNotes notes_;

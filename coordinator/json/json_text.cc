@@ -1,6 +1,8 @@
 #include "coordinator/json/json_text.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -8,6 +10,7 @@
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/value_limit.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -49,13 +52,51 @@ Contents ContentsOf(std::string_view text) {
   return contents;
 }
 
+bool IsBeginOfCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+/// "line 2, column 5", or only the column if the text is a single line. Columns are characters.
+std::string PlaceText(std::string_view text, std::size_t index) {
+  const std::string_view before = text.substr(0, index);
+  const std::size_t line_break = before.rfind('\n');
+  const std::string_view line =
+      line_break == std::string_view::npos ? before : before.substr(line_break + 1);
+  const std::string column =
+      "column " + std::to_string(std::ranges::count_if(line, IsBeginOfCharacter) + 1);
+  return text.find('\n') == std::string_view::npos
+             ? column
+             : "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", " + column;
+}
+
+/// The parser's fault is that of the character at `index`.
+proto::Error NotJson(std::string_view text, std::size_t index, bool is_surrogate) {
+  constexpr std::size_t kShownBefore = 16;
+  std::string fault;
+  if (index >= text.size()) {
+    fault = "it ends too soon, at " + PlaceText(text, text.size());
+  } else if (is_surrogate) {
+    fault = "a lone surrogate at " + PlaceText(text, index) +
+            "; in a text, \\uD800 to \\uDBFF and \\uDC00 to \\uDFFF come in pairs";
+  } else {
+    std::size_t begin = index - std::min(index, kShownBefore);
+    while (begin < index && !IsBeginOfCharacter(text[begin])) {
+      ++begin;
+    }
+    std::size_t end = index + 1;
+    while (end < text.size() && !IsBeginOfCharacter(text[end])) {
+      ++end;
+    }
+    const std::string_view after = text.substr(begin, index - begin);
+    fault = "unexpected " + proto::Quoted(text.substr(index, end - index)) + " at " +
+            PlaceText(text, index) + (after.empty() ? "" : ", after " + proto::Quoted(after));
+  }
+  return BadRequest("invalid_json", "The request is not JSON: " + fault + ".", "");
+}
+
 proto::Expected<BodyJson> Parse(std::string_view text, std::int64_t max_values) {
   // The parser would take a zero byte for the end of the text.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
-    return Unexpected(
-        BadRequest("invalid_json",
-                   "The request is not JSON: error at byte " + std::to_string(zero + 1) + ".", ""));
+    return Unexpected(NotJson(text, zero, /*is_surrogate=*/false));
   }
   const Contents contents = ContentsOf(text);
   if (contents.is_too_deep) {
@@ -69,9 +110,9 @@ proto::Expected<BodyJson> Parse(std::string_view text, std::int64_t max_values) 
   try {
     return BodyJson::parse(text);
   } catch (const BodyJson::parse_error& error) {
-    return Unexpected(BadRequest(
-        "invalid_json",
-        "The request is not JSON: error at byte " + std::to_string(error.byte) + ".", ""));
+    const bool is_surrogate =
+        std::string_view(error.what()).find("surrogate") != std::string_view::npos;
+    return Unexpected(NotJson(text, std::max(error.byte, std::size_t{1}) - 1, is_surrogate));
   } catch (const BodyJson::exception&) {
     // A number is outside the range of double.
     return Unexpected(BadRequest("invalid_json", "A number in the JSON is out of range.", ""));

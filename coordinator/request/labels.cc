@@ -107,10 +107,12 @@ LabelLists AllClasses(std::int64_t num_classes) {
 
 Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_items,
                                    const Tokenizer* tokenizer, const proto::ModelConfig& config,
-                                   const Interruption* interruption) {
+                                   const Interruption* interruption, const std::string& otherwise) {
   if (config.is_classifier()) {
     if (given.texts || given.ids) {
-      return Unexpected(NotForClassifiers(given.texts ? "labels" : "label_token_ids"));
+      proto::Error fault = NotForClassifiers(given.texts ? "labels" : "label_token_ids");
+      fault.message += " Leave it out: the model's classes are scored, and activation says how.";
+      return Unexpected(std::move(fault));
     }
     return AllClasses(config.num_labels);
   }
@@ -129,7 +131,9 @@ Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_ite
     result.lists.emplace_back(*std::move(ids));
   } else if (!given.ids) {
     return Unexpected(BadRequest(
-        "no_labels", "label_token_ids is required for generation (CausalLM) models.", field));
+        "no_labels",
+        "label_token_ids or labels is required for generation (CausalLM) models" + otherwise + ".",
+        field));
   } else {
     result.per_item = given.ids_per_item;
     for (const std::span<const TokenId> list : *given.ids) {

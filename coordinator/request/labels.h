@@ -24,11 +24,12 @@ struct LabelLists {
 /// unless exactly one of the two is given, and each list has at least one label, no duplicates, and
 /// only ids in [0, vocab_size). For a classifier, returns all classes, and a 400 if labels are
 /// given. `tokenizer` may be null. `interruption` is looked at while texts are encoded; it may be
-/// null.
+/// null. `otherwise` says in a fault, behind a comma, what else the request could give.
 proto::Expected<LabelLists> ResolveLabels(const GivenLabels& given, std::size_t num_items,
                                           const Tokenizer* tokenizer,
                                           const proto::ModelConfig& config,
-                                          const Interruption* interruption = nullptr);
+                                          const Interruption* interruption = nullptr,
+                                          const std::string& otherwise = {});
 
 /// Returns the id of a token of the model's vocabulary that `field` of a request names, by its id
 /// or by its text inside a longer one. A 400 if its text is not exactly one token, or its id is not

@@ -241,6 +241,11 @@ v1::Response Client::Receive() {
   proto::FrameHeader header{};
   Read({reinterpret_cast<char*>(header.data()), header.size()}, deadline);
   const std::size_t length = proto::FrameLength(header);
+  if (std::string_view(reinterpret_cast<const char*>(header.data()), header.size()) == "HTTP") {
+    throw std::runtime_error(
+        "this is a port of HTTP: give the address of the request socket, which is the service's "
+        "--port");
+  }
   if (length > options_.max_reply_bytes) {
     throw std::runtime_error("the server's reply is too large: " + std::to_string(length) + " > " +
                              std::to_string(options_.max_reply_bytes) + " bytes");

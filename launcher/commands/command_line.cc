@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/nearest_name.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::launcher {
@@ -70,24 +71,59 @@ void AddChunkFlags(CLI::App& app, coordinator::ChunkOptions& chunks) {
       ->capture_default_str();
 }
 
-/// "batch, serve or inspect"
-std::string CommandNames(const CLI::App& app) {
-  const std::vector<const CLI::App*> commands =
-      app.get_subcommands([](const CLI::App* /*command*/) { return true; });
-  std::string names;
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    names += i == 0 ? "" : i + 1 == commands.size() ? " or " : ", ";
-    names += commands[i]->get_name();
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command :
+       app.get_subcommands([](const CLI::App* /*command*/) { return true; })) {
+    names.push_back(command->get_name());
   }
   return names;
 }
 
-std::string UnknownText(const std::vector<std::string>& unknown) {
+/// "batch, serve or inspect"
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::string DidYouMean(std::string_view given, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string_view nearest = proto::NearestName(given, views);
+  return nearest.empty() ? "" : "; did you mean " + std::string(nearest) + "?";
+}
+
+/// The flags of the command that is given, "--model".
+std::vector<std::string> FlagNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : app.get_subcommands()) {
+    for (const CLI::Option* const option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back("--" + name);
+      }
+    }
+    for (const CLI::App* const group : command->get_subcommands([](const CLI::App* part) {
+           return part->get_name().empty();  // Groups of options have no names.
+         })) {
+      for (const CLI::Option* const option : group->get_options()) {
+        for (const std::string& name : option->get_lnames()) {
+          names.push_back("--" + name);
+        }
+      }
+    }
+  }
+  return names;
+}
+
+std::string UnknownText(const CLI::App& app, const std::vector<std::string>& unknown) {
   std::string text = unknown.size() == 1 ? "unknown argument:" : "unknown arguments:";
   for (const std::string& argument : unknown) {
     text += " " + argument;
   }
-  return text;
+  return text + DidYouMean(unknown.front().substr(0, unknown.front().find('=')), FlagNames(app));
 }
 
 /// The text between `before` and `after`. Empty if `text` does not have both.
@@ -279,12 +315,13 @@ std::string UsageFaultText(const CLI::App& app, const CLI::ParseError& fault) {
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
   const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&fault) != nullptr;
   if (is_incomplete && app.get_subcommands().empty()) {
-    return (unknown.empty() ? "a command is missing"
-                            : proto::Quoted(unknown.front()) + " is not a command") +
-           ": give " + CommandNames(app);
+    const std::vector<std::string> names = CommandNames(app);
+    return unknown.empty() ? "a command is missing: give " + Listed(names)
+                           : proto::Quoted(unknown.front()) + " is not a command: give " +
+                                 Listed(names) + DidYouMean(unknown.front(), names);
   }
   const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&fault) != nullptr;
-  return (is_incomplete || has_extras) && !unknown.empty() ? UnknownText(unknown)
+  return (is_incomplete || has_extras) && !unknown.empty() ? UnknownText(app, unknown)
                                                            : Reworded(fault.what());
 }
 

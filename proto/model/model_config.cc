@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -287,6 +288,26 @@ void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config)
   }
 }
 
+/// How to get a model whose name on huggingface.co, "Qwen/Qwen3-0.6B", is given instead of a
+/// directory. Empty if the path is not such a name.
+std::string DownloadHint(const std::string& path) {
+  const auto is_part = [](std::string_view part) {
+    return !part.empty() && part.front() != '.' &&
+           part.find_first_not_of(
+               "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+               "-_.") == std::string_view::npos;
+  };
+  const std::string_view text = path;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos || !is_part(text.substr(0, slash)) ||
+      !is_part(text.substr(slash + 1))) {
+    return "";
+  }
+  const std::string name(text.substr(slash + 1));
+  return "; to download the model of this name: hf download " + path + " --local-dir " + name +
+         ", then give --model " + name;
+}
+
 }  // namespace
 
 ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin) {
@@ -344,7 +365,8 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
 ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(model_dir, ignored)) {
-    throw StartupError(OneLinePath(model_dir.string()) + " is not a directory");
+    throw StartupError(OneLinePath(model_dir.string()) + " is not a directory" +
+                       DownloadHint(model_dir.string()));
   }
   const std::filesystem::path path = model_dir / "config.json";
   const std::string origin = OneLine(path.string(), 4096);

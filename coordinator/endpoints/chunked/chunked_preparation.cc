@@ -49,7 +49,8 @@ Expected<proto::LabelList> Labels(const ChunkedRequest& request, const RequestCo
     given.texts = ViewsOf(request.message.labels());
   }
   Expected<LabelLists> labels =
-      ResolveLabels(given, 0, context.tokenizer, context.config, context.interruption);
+      ResolveLabels(given, 0, context.tokenizer, context.config, context.interruption,
+                    /*otherwise=*/", or max_new_tokens for a text");
   if (!labels) {
     return Unexpected(std::move(labels).error());
   }

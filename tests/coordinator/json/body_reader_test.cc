@@ -83,6 +83,8 @@ TEST(BodyReader, RequiredFields) {
     EXPECT_EQ(read.notes.error().reason, "missing_field");
     EXPECT_EQ(read.notes.error().message, "query must be provided.");
   }
+  EXPECT_EQ(Read(R"({"id":1,"qeury":"q"})").notes.error().message,
+            "query must be provided; the request has \"qeury\".");
   EXPECT_EQ(Read("[]").notes.error().message, "The request body must be a JSON object.");
 }
 

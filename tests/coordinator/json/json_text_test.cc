@@ -44,6 +44,25 @@ TEST(ParseJson, TakesJsonAndNothingElse) {
             "invalid_json");
 }
 
+TEST(ParseJson, AFaultSaysWhereItIsAndWhatStandsThere) {
+  const auto message = [](std::string_view text) {
+    return ParseJson(text, kMaxValues).error().message;
+  };
+  EXPECT_EQ(message(""), "The request is not JSON: it ends too soon, at column 1.");
+  EXPECT_EQ(message(R"({"a")"), "The request is not JSON: it ends too soon, at column 5.");
+  EXPECT_EQ(message("{\"é\": 'b'}"),
+            "The request is not JSON: unexpected \"'\" at column 7, after \"{\"é\": \".");
+  EXPECT_EQ(message("{\n  \"query\": \"q\",\n  \"items\": [\"a\",]\n}"),
+            "The request is not JSON: unexpected \"]\" at line 3, column 17, after "
+            "\"  \"items\": [\"a\",\".");
+  EXPECT_EQ(message("é"), "The request is not JSON: unexpected \"é\" at column 1.");
+  EXPECT_EQ(message(std::string_view("{\0}", 3)),
+            "The request is not JSON: unexpected \"\\x00\" at column 2, after \"{\".");
+  EXPECT_EQ(message(R"(["\ud800"])"),
+            "The request is not JSON: a lone surrogate at column 9; in a text, \\uD800 to \\uDBFF "
+            "and \\uDC00 to \\uDFFF come in pairs.");
+}
+
 TEST(ParseJson, WhatIsNotUtf8IsRefusedForThat) {
   // Overlong, half of a pair, beyond the last character, cut off, and a byte of no character.
   for (const std::string bytes :

@@ -122,6 +122,15 @@ TEST(Client, ALongReplyIsNotRead) {
             "the server's reply is too large: 4294967295 > 1000 bytes");
 }
 
+TEST(Client, APortOfHttpIsNamed) {
+  ScriptedServer server({[](tcp::socket& socket) {
+    asio::write(socket, asio::buffer(std::string_view("HTTP/1.1 400 Bad Request\r\n\r\n")));
+    BeSilent(socket);
+  }});
+  Client client(server.address(), {.timeout = kPatience});
+  EXPECT_THAT(FaultOf([&] { client.Receive(); }), HasSubstr("this is a port of HTTP"));
+}
+
 TEST(Client, ALengthTakesNoMemoryBeforeItsBytesArrive) {
   ScriptedServer server({[](tcp::socket& socket) {
     asio::write(socket, asio::buffer(std::string(4, '\xff') + "few bytes"));

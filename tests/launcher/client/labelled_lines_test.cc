@@ -84,7 +84,7 @@ TEST_F(LabelledLines, AboutHalfOfThemAreHeldOutWhateverTheirLabels) {
 
 TEST_F(LabelledLines, FaultsNameTheLine) {
   EXPECT_THAT(FaultOf(""), EndsWith(" has no lines"));
-  EXPECT_THAT(FaultOf("\n{"), EndsWith(", line 2: The request is not JSON: error at byte 2."));
+  EXPECT_THAT(FaultOf("\n{"), EndsWith(", line 2: The request is not JSON: it ends too soon, at column 2."));
   EXPECT_THAT(FaultOf("[]"), EndsWith(", line 1: The request body must be a JSON object."));
   EXPECT_THAT(FaultOf(R"({"state":"x","questions":{},"level":1,"labels":{}})"),
               EndsWith(", line 1: level is not a field that is known."));

@@ -49,7 +49,11 @@ TEST(UsageFaultText, NamesUnknownArgumentsInTheirOrder) {
 }
 
 TEST(UsageFaultText, NamesAMisspeltFlagAndNotTheOneThatIsMissing) {
-  EXPECT_EQ(UsageFaultOf({"inspect", "--modle", "m"}), "unknown arguments: --modle m");
+  EXPECT_EQ(UsageFaultOf({"inspect", "--modle", "m"}),
+            "unknown arguments: --modle m; did you mean --model?");
+  EXPECT_EQ(UsageFaultOf({"inspect", "--models=m"}),
+            "unknown argument: --models=m; did you mean --model?");
+  EXPECT_EQ(UsageFaultOf({"inspect", "--frobnicate"}), "unknown argument: --frobnicate");
   EXPECT_EQ(UsageFaultOf({"inspect"}), "--model is required");
 }
 
@@ -57,6 +61,8 @@ TEST(UsageFaultText, NamesTheCommandsIfNoneIsGiven) {
   EXPECT_EQ(UsageFaultOf({}), "a command is missing: give inspect or score");
   EXPECT_EQ(UsageFaultOf({"frobnicate", "--model", "m"}),
             "\"frobnicate\" is not a command: give inspect or score");
+  EXPECT_EQ(UsageFaultOf({"inspcet"}),
+            "\"inspcet\" is not a command: give inspect or score; did you mean inspect?");
 }
 
 TEST(UsageFaultText, SaysWhatIsWrongWithAFlag) {

@@ -251,6 +251,24 @@ TEST(ModelConfigTest, BothSpellingsOfDtype) {
   EXPECT_THAT(ErrorOf(With(Llama(), "dtype", 16)), HasSubstr("dtype is 16"));
 }
 
+TEST(ModelConfigTest, ANameOfAHubIsNoDirectory) {
+  const auto error_of = [](const std::string& path) -> std::string {
+    try {
+      LoadModelConfig(path);
+    } catch (const StartupError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(
+      error_of("Nobody/No-Model_0.6B"),
+      "Nobody/No-Model_0.6B is not a directory; to download the model of this name: hf download "
+      "Nobody/No-Model_0.6B --local-dir No-Model_0.6B, then give --model No-Model_0.6B");
+  for (const std::string path : {"no_model", "./no/model", "/no/model", "no/model/here", "../no"}) {
+    EXPECT_EQ(error_of(path), path + " is not a directory");
+  }
+}
+
 TEST(ModelConfigTest, FilesThatCannotBeReadAreNamed) {
   const std::string dir = ::testing::TempDir() + "scorecast-config-" + std::to_string(::getpid());
   const auto error_of = [&dir]() -> std::string {

@@ -235,7 +235,8 @@ TEST_F(ChunkedValidation, CacheSalt) {
 }
 
 TEST_F(ChunkedValidation, Labels) {
-  ExpectRefused({}, R"({"question":"?"})", "no_labels", "label_token_ids");
+  ExpectRefused({}, R"({"question":"?"})", "no_labels", "label_token_ids",
+                "or max_new_tokens for a text");
   ExpectRefused({}, Text(R"("top_logprobs":1)"), "no_labels", "label_token_ids");
   ExpectRefused({}, Generated(R"("apply_softmax":true)"), "no_labels", "label_token_ids");
   ExpectRefused({}, Generated(R"("return_token_logprobs":true)"), "no_labels", "label_token_ids");

@@ -332,7 +332,7 @@ TEST_F(ScoreValidation, ExtractionToken) {
 
 TEST_F(ScoreValidation, Labels) {
   const std::string none = R"({"query":[1],"items":[[1]]})";
-  ExpectRefused({}, none, "no_labels", "label_token_ids", "label_token_ids is required");
+  ExpectRefused({}, none, "no_labels", "label_token_ids", "label_token_ids or labels is required");
   ExpectRefused({}, Ids(R"("label_token_ids":[])"), "no_labels", "label_token_ids",
                 "must be a nonempty list");
   ExpectRefused({}, Ids(R"("label_token_ids":[[5],[]])"), "no_labels", "label_token_ids[1]");
@@ -379,7 +379,7 @@ TEST_F(ScoreValidation, Classifiers) {
       ExpectAccepted(server, Text(fields));
     }
     ExpectRefused(server, Ids(R"("label_token_ids":[1])"), "not_for_classifiers", "label_token_ids",
-                  "needs a language model");
+                  "needs a language model, but this model is a classifier. Leave it out");
     ExpectRefused(server, Ids(R"("label_token_ids":[])"), "not_for_classifiers", "label_token_ids");
     ExpectRefused(server, Text(R"("labels":[" yes"])"), "not_for_classifiers", "labels");
     ExpectRefused(server, Ids(R"("return_token_logprobs":true)"), "not_for_classifiers",
