@@ -28,7 +28,7 @@ class Way:
 
 
 _IDS = {"tokenizer_backend": "huggingface"}
-OURS = Way("one request a question", "scorecast")
+OURS = Way("our model class", "scorecast")
 _ONE = Way("local-completions", arguments=_IDS)
 _LIKELIHOODS = [OURS, _ONE, Way("batches of 8", arguments=_IDS | {"batch_size": 8}), Way("16 at once", arguments=_IDS | {"num_concurrent": 16}),
                 Way("strings", arguments=_IDS | {"tokenized_requests": False}),

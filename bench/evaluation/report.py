@@ -23,7 +23,7 @@ class Row:
     task: str
     way: str
     metric: float
-    difference: float  # The largest one of an answer from that of one request a question: of a log-likelihood, or 1 for another text.
+    difference: float  # The largest one of an answer from that of our model class: of a log-likelihood, or 1 for another text.
     uncached: list[float] = field(default_factory=list)  # Seconds of each round.
     cached: list[float] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class Run:
     rows: list[Row] = field(default_factory=list)
 
     def first(self, row: Row) -> Row:
-        """The row of one request a question."""
+        """The row of our model class."""
         return next(other for other in self.rows if (other.model, other.task) == (row.model, row.task))
 
     def same_metrics(self) -> bool:
@@ -49,7 +49,7 @@ class Run:
         return all(isclose(row.metric, self.first(row).metric, rel_tol=1e-6 if row.task == ROLLING else 0) for row in self.rows)
 
     def faster(self, row: Row, cached: bool) -> list[float]:
-        """For each round, the time of this way over that of one request a question."""
+        """For each round, the time of this way over that of our model class."""
         ours = self.first(row)
         mine, first = (row.cached, ours.cached) if cached else (row.uncached, ours.uncached)
         return [a / b for a, b in zip(mine, first)]
@@ -57,7 +57,7 @@ class Run:
     def markdown(self) -> str:
         parts = [f"{self.versions}, {self.engine}; {self.cpus} CPUs of {self.cpu} ({self.host}, load {self.load_before[0]:.1f} before), "
                  f"{self.questions} questions, {self.rounds} round{'s' if self.rounds != 1 else ''}; median (min-max)",
-                 table(["model", "task", "way to ask", "metric", "difference", "no cache, s", "/ one request", "cache, s", "/ one request"],
+                 table(["model", "task", "way to ask", "metric", "difference", "no cache, s", "/ ours", "cache, s", "/ ours"],
                        [_cells(self, row) for row in self.rows]),
                  table(["figure", "target", "reached", ""], list(self._targets()))]
         return "\n\n".join(parts)
@@ -67,7 +67,7 @@ class Run:
         for row in self.rows:
             if row.task == READING and row.way == "local-completions" and row.uncached:
                 faster = self.faster(row, False)
-                yield [f"{row.model}: local-completions / one request a question, no cache", f">= {TARGET_FASTER:g}", spread(faster, 1),
+                yield [f"{row.model}: local-completions / our model class, no cache", f">= {TARGET_FASTER:g}", spread(faster, 1),
                        "met" if median(faster) >= TARGET_FASTER else "missed"]
 
     def document(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Tasks(unittest.TestCase):
 
 class Report(unittest.TestCase):
     def run_of(self, metric: float = 0.5) -> Run:
-        rows = [Row("demo", READING, "one request a question", 0.5, 0, [1.0, 2.0], [0.5, 0.5]),
+        rows = [Row("demo", READING, "our model class", 0.5, 0, [1.0, 2.0], [0.5, 0.5]),
                 Row("demo", READING, "local-completions", metric, 1e-6, [4.0, 6.0], [2.0, 1.0])]
         return Run("lm-eval", 10, 2, rows=rows)
 
@@ -41,7 +41,7 @@ class Report(unittest.TestCase):
         run = self.run_of()
         self.assertEqual(run.faster(run.rows[1], cached=False), [4, 3])
         self.assertEqual(run.faster(run.rows[1], cached=True), [4, 2])
-        self.assertIn("| demo: local-completions / one request a question, no cache | >= 3 | 3.5 (3.0-4.0) | met |", run.markdown())
+        self.assertIn("| demo: local-completions / our model class, no cache | >= 3 | 3.5 (3.0-4.0) | met |", run.markdown())
 
     def test_compares_metrics_to_the_last_digit(self):
         self.assertIn("| metrics of all ways | the same |  | met |", self.run_of().markdown())
