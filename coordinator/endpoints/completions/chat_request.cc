@@ -212,15 +212,25 @@ Expected<ChatPrompt> PromptOf(const ChatRequest& request, const RequestContext& 
   if (!conversation) {
     return Unexpected(conversation.error());
   }
-  const Expected<MarkedText, JinjaFault> text =
+  Expected<MarkedText, JinjaFault> text =
       chat.chat_template().Render(*conversation, context.interruption);
   if (!text) {
     return Unexpected(RenderingError(text.error()));
   }
   const std::int64_t positions = context.config.max_position_embeddings;
-  const std::vector<MarkedText> parts = request.message.chunk_aware()
-                                            ? PartsBetween(*text, context.options.chunks.separator)
-                                            : std::vector{*text};
+  std::vector<MarkedText> parts;
+  if (request.message.chunk_aware()) {
+    parts = PartsBetween(*text, context.options.chunks.separator);
+  } else {
+    parts.push_back(*std::move(text));
+  }
+  // Before all of them are tokenized.
+  const auto chunks = static_cast<std::int64_t>(parts.size()) - 2;
+  if (chunks > context.options.max_items) {
+    return Unexpected(BadRequest(
+        "too_many_chunks", "Too many chunks: " + Exceeds(chunks, context.options.max_items) + ".",
+        "messages"));
+  }
   std::vector<std::vector<TokenId>> of_parts;
   for (const MarkedText& part : parts) {
     Expected<std::vector<TokenId>, EncodeFault> ids = chat.Tokens(

@@ -316,6 +316,12 @@ TEST(Chat, AConversationIsSplitAtItsSeparatorsOnRequest) {
   request["n"] = 1;
   request["chunk_groups"] = {2};
   EXPECT_NE(IdsOf(server, request).front(), split);
+  std::string many = "s";
+  for (int i = 0; i < 130; ++i) {
+    many += " # # a";
+  }
+  request["messages"][0]["content"] = many;
+  EXPECT_EQ(Ask(server, request).error().reason, "too_many_chunks");
   request["messages"][0]["content"] = "no separators";
   request.erase("chunk_groups");
   EXPECT_EQ(IdsOf(server, request).front(), Greedy("<user>no separators</><assistant>", 6));
