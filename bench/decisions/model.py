@@ -32,9 +32,14 @@ def write_model(source: Path, directory: Path) -> None:
     (directory / "decision_template.txt").write_text(_TEMPLATE)
     (directory / "tokenizer.json").write_text(json.dumps(_tokenizer()))
     for file in ("model.safetensors", "config.json"):
-        link = directory / file
-        if not link.is_symlink():
-            link.symlink_to((source / file).resolve())
+        link(source / file, directory)
+
+
+def link(file: Path, directory: Path) -> None:
+    """Links to a file from a directory."""
+    place = directory / file.name
+    if not place.is_symlink():
+        place.symlink_to(file.resolve())
 
 
 def words(count: int, order: random.Random) -> str:

@@ -32,10 +32,11 @@ class ChatPrompts {
   const std::string& reason() const { return reason_; }
   const ChatTemplate& chat_template() const { return template_; }
 
-  /// The tokens of a rendered conversation.
+  /// The tokens of a rendered conversation, or of a part of one that is not `at_start`.
   proto::Expected<std::vector<TokenId>, EncodeFault> Tokens(const MarkedText& text,
-                                                            const EncodeLimits& limits) const {
-    return tokens_.Encode(text, limits);
+                                                            const EncodeLimits& limits,
+                                                            bool at_start = true) const {
+    return tokens_.Encode(text, limits, at_start);
   }
 
   /// The text of a short conversation, for people.

@@ -71,10 +71,11 @@ ChatTokens::Match ChatTokens::FindNext(const MarkedText& text, std::size_t done,
 }
 
 Expected<std::vector<TokenId>, EncodeFault> ChatTokens::Encode(const MarkedText& text,
-                                                               const EncodeLimits& limits) const {
+                                                               const EncodeLimits& limits,
+                                                               bool at_start) const {
   const std::string_view bytes = text.text();
   std::vector<TokenId> ids;
-  EncodeOptions options{.special_tokens = SpecialTokensInText::kEscape};
+  EncodeOptions options{.at_start = at_start, .special_tokens = SpecialTokensInText::kEscape};
   std::size_t done = 0;
   std::size_t at = 0;
   while (done < text.size()) {

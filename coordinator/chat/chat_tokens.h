@@ -17,9 +17,10 @@ class ChatTokens {
   /// `tokenizer` must outlive the result.
   explicit ChatTokens(const Tokenizer& tokenizer);
 
-  /// No BOS or EOS but those that the template spells.
+  /// No BOS or EOS but those that the template spells. `at_start`: EncodeOptions::at_start.
   proto::Expected<std::vector<TokenId>, EncodeFault> Encode(const MarkedText& text,
-                                                            const EncodeLimits& limits) const;
+                                                            const EncodeLimits& limits,
+                                                            bool at_start = true) const;
 
  private:
   /// A control token in a text, with the white space that it takes.

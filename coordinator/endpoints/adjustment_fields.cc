@@ -25,11 +25,6 @@ constexpr double kMaxBias = 100;
 // Bounded, because the words are looked for at every token.
 constexpr std::size_t kMaxBadWords = 256;
 
-void SortIds(std::vector<TokenId>& ids) {
-  std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
-}
-
 /// By id. Of an id that is there twice, the last bias counts.
 Expected<std::vector<std::pair<TokenId, double>>> BiasesOf(const GenerationFields& fields,
                                                            const RequestContext& context) {

@@ -25,21 +25,45 @@ CompletionGenerator::CompletionGenerator(const Tokenizer* tokenizer, std::int64_
 
 proto::RowRead CompletionGenerator::Wanted() const {
   if (unscored_) {
-    return ScoringRead(*unscored_, *options_.logprobs);
+    return ScoringRead(*unscored_, NumBest());
   }
   proto::RowRead read = sampler_.Wanted(static_cast<std::uint32_t>(output_.token_ids.size()));
-  if (options_.logprobs && read.normalizer && !read.excludes_labels &&
-      (options_.sampling.is_greedy() || read.draw)) {
-    // The read then has the log-probabilities, too, unless the logits are divided by a temperature
-    // or a token is drawn that is not among the best. The reads of other samplings stay as they
-    // are, because all their best tokens may be drawn.
-    read.top_k = std::max(read.top_k, static_cast<std::int32_t>(*options_.logprobs));
+  if (SharesRead(read)) {
+    read.top_k = std::max(read.top_k, static_cast<std::int32_t>(NumBest()));
   }
   return read;
 }
 
 const proto::LabelList& CompletionGenerator::Labels() const {
-  return unscored_ ? TokenChooser::Labels() : sampler_.Labels();
+  const auto step = static_cast<std::uint32_t>(output_.token_ids.size());
+  return unscored_ || SharesRead(sampler_.Wanted(step)) ? options_.logprob_token_ids
+                                                        : sampler_.Labels();
+}
+
+std::int64_t CompletionGenerator::NumBest() const {
+  return options_.logprob_token_ids.empty() ? *options_.logprobs : 0;
+}
+
+bool CompletionGenerator::SharesRead(const proto::RowRead& of_sampler) const {
+  return options_.logprobs && of_sampler.normalizer && sampler_.Labels().empty() &&
+         (options_.sampling.is_greedy() || of_sampler.draw);
+}
+
+std::optional<ScoredToken> CompletionGenerator::Score(TokenId token, const proto::RowRead& read,
+                                                      const proto::RowLogits& row) const {
+  std::optional<ScoredToken> scored = ScoreToken(token, NumBest(), read, row);
+  const proto::LabelList& named = options_.logprob_token_ids;
+  if (!scored || named.empty()) {
+    return scored;
+  }
+  if (!unscored_ && !SharesRead(read)) {
+    return std::nullopt;
+  }
+  const std::vector<double> logprobs = LabelLogprobs(row);
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    scored->best.emplace_back(named[i], logprobs[i]);
+  }
+  return scored;
 }
 
 TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
@@ -55,7 +79,7 @@ TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
   }
   std::optional<ScoredToken> scored;
   if (options_.logprobs) {
-    scored = ScoreToken(*token, *options_.logprobs, read, row);
+    scored = Score(*token, read, row);
     if (!scored) {
       unscored_ = token;
       return {Choice::Kind::kReadAgain, 0};

@@ -70,6 +70,16 @@ class CompletionGenerator : public TokenChooser {
 
   bool HasText(TokenId token) const;
 
+  /// Number of most likely tokens whose log-probabilities are returned. `logprobs` is set.
+  std::int64_t NumBest() const;
+  /// Whether the sampler's read has the log-probabilities, too, unless the logits are divided by a
+  /// temperature or a token is drawn that is not among the best. The reads of other samplings stay
+  /// as they are, because all their best tokens may be drawn.
+  bool SharesRead(const proto::RowRead& of_sampler) const;
+  /// The token with its log-probabilities, if `read` has them.
+  std::optional<ScoredToken> Score(TokenId token, const proto::RowRead& read,
+                                   const proto::RowLogits& row) const;
+
   const Tokenizer* const tokenizer_;
   CompletionOptions options_;
   OnDelta on_delta_;

@@ -7,6 +7,7 @@
 
 #include "coordinator/generate/token_adjustments.h"
 #include "proto/model/token_id.h"
+#include "proto/plan/label_list.h"
 
 namespace scorecast::coordinator {
 
@@ -42,6 +43,8 @@ struct CompletionOptions {
   bool skip_special_tokens = false;     ///< Special tokens have no text.
   /// If it is set, tokens get their log-probabilities and those of this many best tokens.
   std::optional<std::int64_t> logprobs;
+  /// With `logprobs`: unless the list is empty, these tokens get theirs instead of the best ones.
+  proto::LabelList logprob_token_ids;
 };
 
 }  // namespace scorecast::coordinator

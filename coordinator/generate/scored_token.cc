@@ -16,6 +16,10 @@ std::optional<float> LogitOf(TokenId id, const proto::RowRead& read, const proto
   return found == row.top.end() ? std::nullopt : std::optional(found->second);
 }
 
+double LogprobOf(float logit, const proto::RowLogits& row) {
+  return double{logit} - double{row.max} - std::log(row.sum_exp);
+}
+
 }  // namespace
 
 proto::RowRead ScoringRead(TokenId id, std::int64_t best) {
@@ -28,16 +32,23 @@ std::optional<ScoredToken> ScoreToken(TokenId id, std::int64_t best, const proto
   if (!logit || read.temperature != 1 || read.excludes_labels || read.top_k < best) {
     return std::nullopt;
   }
-  const double log_sum = std::log(row.sum_exp);
-  const auto logprob = [&](float of) { return double{of} - double{row.max} - log_sum; };
-  ScoredToken token{.id = id, .logprob = logprob(*logit)};
+  ScoredToken token{.id = id, .logprob = LogprobOf(*logit, row)};
   for (const auto& [best_id, best_logit] : row.top) {
     if (std::cmp_equal(token.best.size(), best)) {
       break;
     }
-    token.best.emplace_back(best_id, logprob(best_logit));
+    token.best.emplace_back(best_id, LogprobOf(best_logit, row));
   }
   return token;
+}
+
+std::vector<double> LabelLogprobs(const proto::RowLogits& row) {
+  std::vector<double> logprobs;
+  logprobs.reserve(row.label_logits.size());
+  for (const float logit : row.label_logits) {
+    logprobs.push_back(LogprobOf(logit, row));
+  }
+  return logprobs;
 }
 
 bool IsRowFinite(const proto::RowLogits& row) {

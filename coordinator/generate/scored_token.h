@@ -18,8 +18,8 @@ using proto::TokenId;
 struct ScoredToken {
   TokenId id = 0;
   double logprob = 0;
-  /// The most likely tokens in this place, best first. If `id` is among them, its value is
-  /// `logprob`.
+  /// The most likely tokens in this place, best first, or those that a request names, in its order.
+  /// If `id` is among them, its value is `logprob`.
   std::vector<std::pair<TokenId, double>> best;
   std::int64_t text_offset = 0;  ///< Of the token's text, in characters of the whole text.
 };
@@ -33,6 +33,10 @@ proto::RowRead ScoringRead(TokenId id, std::int64_t best);
 /// the token is not among what was read.
 std::optional<ScoredToken> ScoreToken(TokenId id, std::int64_t best, const proto::RowRead& read,
                                       const proto::RowLogits& row);
+
+/// The log-probabilities of the read's labels, in their order. The read has a normalizer of all
+/// tokens, and no temperature.
+std::vector<double> LabelLogprobs(const proto::RowLogits& row);
 
 /// Whether all values returned for a row are finite. Values that were not asked for are 0, and no
 /// token may have been left to be drawn.

@@ -32,12 +32,12 @@ class Ascending {
   std::span<const Entry> rest_;
 };
 
-void Sort(std::vector<TokenId>& ids) {
+}  // namespace
+
+void SortIds(std::vector<TokenId>& ids) {
   std::ranges::sort(ids);
   ids.erase(std::ranges::unique(ids).begin(), ids.end());
 }
-
-}  // namespace
 
 TokenAdjustments::TokenAdjustments(AdjustmentOptions options)
     : options_(std::make_shared<const AdjustmentOptions>(std::move(options))) {
@@ -69,7 +69,7 @@ void TokenAdjustments::SetTokens() {
   for (const auto& [id, count] : counts_) {
     ids.push_back(id);
   }
-  Sort(ids);
+  SortIds(ids);
   if (prompt_.empty()) {
     tokens_ = ids.empty() ? proto::LabelList() : proto::LabelList(std::move(ids));
   } else if (std::ranges::includes(prompt_, ids)) {

@@ -35,6 +35,9 @@ struct AdjustmentOptions {
   bool reads_prompt() const { return repetition_penalty != 1; }
 };
 
+/// Sorts ids, and leaves each of them once.
+void SortIds(std::vector<TokenId>& ids);
+
 /// A token and its logit.
 using TokenLogit = std::pair<TokenId, double>;
 

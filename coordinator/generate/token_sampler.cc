@@ -115,7 +115,11 @@ proto::RowRead TokenSampler::Wanted(std::uint32_t step) const {
 }
 
 std::optional<TokenId> TokenSampler::Take(const proto::RowLogits& row, std::uint32_t step) {
-  std::vector<double> logits(row.label_logits.begin(), row.label_logits.end());
+  std::vector<double> logits;
+  // A caller's read may have labels of its own if none are adjusted.
+  if (!Labels().empty()) {
+    logits.assign(row.label_logits.begin(), row.label_logits.end());
+  }
   if (adjustments_.excludes_others()) {
     std::ranges::transform(logits, logits.begin(),
                            [&](double logit) { return logit / temperature_; });

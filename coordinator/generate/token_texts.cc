@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "coordinator/text/unicode/byte_alphabet.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -76,11 +77,14 @@ std::string TokenTexts::BytesOf(TokenId id) const {
 }
 
 std::string TokenTexts::SpellingOf(TokenId id) const {
+  return as_ids_ ? SpelledId(id) : SpellingOf(id, BytesOf(id));
+}
+
+std::string TokenTexts::SpellingOf(TokenId id, std::string bytes) const {
   if (as_ids_) {
     return SpelledId(id);
   }
-  std::string bytes = BytesOf(id);
-  return IsValidUtf8(bytes) ? bytes : SpelledBytes(bytes);
+  return IsValidUtf8(bytes) ? std::move(bytes) : SpelledBytes(bytes);
 }
 
 std::vector<std::string> TokenTexts::DistinctSpellingsOf(std::span<const TokenId> ids) const {

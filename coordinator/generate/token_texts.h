@@ -24,6 +24,8 @@ class TokenTexts {
   /// The text of a token; "bytes:\xe4\xb8", with backslashes, if it has a part of a character; or
   /// "token_id:7" of a token that is spelled as its id.
   std::string SpellingOf(TokenId id) const;
+  /// The same of a token whose BytesOf are known.
+  std::string SpellingOf(TokenId id, std::string bytes) const;
 
   /// Spellings that all differ: a token that would be spelled as one before it is spelled as its
   /// id.

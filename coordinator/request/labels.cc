@@ -85,7 +85,8 @@ Expected<std::vector<TokenId>> IdsOfTexts(const std::vector<std::string_view>& l
   ids.reserve(labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     Expected<TokenId> id =
-        IdOfText(labels[i], At("labels", i), "Each label must be exactly one token",
+        IdOfText(labels[i], At("labels", i),
+                 "Each label must be exactly one token; items with likelihood may have several",
                  "label_not_one_token", *tokenizer, {}, interruption);
     if (!id) {
       return Unexpected(std::move(id).error());

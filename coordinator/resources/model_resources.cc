@@ -84,6 +84,15 @@ std::string DateTime(std::time_t time) {
   return text;
 }
 
+/// Some files have a token as an object with its text and its flags. Clients of vLLM read a text.
+void SpellTokens(OrderedJson& tokens) {
+  for (OrderedJson& token : tokens) {
+    if (token.is_object() && token.contains("content") && token["content"].is_string()) {
+      token = OrderedJson(token["content"]);
+    }
+  }
+}
+
 ResourceContent TokenizerInfo(const std::filesystem::path& model_dir) {
   const std::filesystem::path config = model_dir / "tokenizer_config.json";
   if (!ModelFileExists(config)) {
@@ -92,6 +101,10 @@ ResourceContent TokenizerInfo(const std::filesystem::path& model_dir) {
                                "The model directory has no tokenizer_config.json.", ""})};
   }
   OrderedJson body = OrderedJson::parse(ReadModelFile(config));
+  SpellTokens(body);
+  if (body.contains("additional_special_tokens")) {
+    SpellTokens(body["additional_special_tokens"]);
+  }
   const std::filesystem::path chat_template = model_dir / "chat_template.jinja";
   if (!body.contains("chat_template") && ModelFileExists(chat_template)) {
     body["chat_template"] = ReadModelFile(chat_template);

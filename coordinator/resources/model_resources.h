@@ -30,10 +30,10 @@ Resource InfoResource(const ServiceFacts& facts);
 /// GET /v1/models: OpenAI's list, with the one model of this server.
 Resource ModelsResource(const ServiceFacts& facts);
 
-/// GET /tokenizer_info, as vLLM has it: the content of tokenizer_config.json. If that has no
-/// `chat_template`, the text of chat_template.jinja is added. If the directory has no
-/// tokenizer_config.json, a 404. If there is one, it is a JSON object, because loading the
-/// tokenizer has checked it.
+/// GET /tokenizer_info, as vLLM has it: the content of tokenizer_config.json, in which tokens are
+/// texts, also if the file has objects. If that has no `chat_template`, the text of
+/// chat_template.jinja is added. If the directory has no tokenizer_config.json, a 404. If there is
+/// one, it is a JSON object, because loading the tokenizer has checked it.
 Resource TokenizerInfoResource(const std::filesystem::path& model_dir);
 
 }  // namespace scorecast::coordinator

@@ -380,7 +380,7 @@ TEST(BatchRuns, OtherSettingsAreRefusedAndThreadsAreFree) {
   EXPECT_EQ(ReadFile(job.output), before);
 }
 
-TEST(BatchRuns, EditedWeightsAreRefusedAndAnotherPathIsFree) {
+TEST(BatchRuns, AnEditedModelIsRefusedAndAnotherPathIsFree) {
   Job job(20, "out.jsonl", 0);
   job.model = job.dir / "first";
   std::filesystem::copy(DemoModelDirectory(), job.model);
@@ -390,6 +390,15 @@ TEST(BatchRuns, EditedWeightsAreRefusedAndAnotherPathIsFree) {
   EXPECT_EQ(testing::Run(job.CommandLine()).exit_code, kSomeFailed);
   const std::string written = ReadFile(job.output);
   WriteFile(job.dir / "in.jsonl", input);
+  // Rendered conversations and defaults of sampling must not change within a run.
+  for (const auto& [name, text] : {std::pair("chat_template.jinja", "{{ messages[-1].content }}"),
+                                   std::pair("generation_config.json", R"({"temperature":0.5})")}) {
+    WriteFile(job.model / name, text);
+    const ProcessResult refused = testing::Run(job.CommandLine());
+    EXPECT_EQ(refused.exit_code, 1) << name;
+    EXPECT_THAT(refused.err, HasSubstr("cannot go on: the model's fingerprint was "));
+    std::filesystem::remove(job.model / name);
+  }
   // The largest tensor begins near the start of the file, so this byte is in none of its samples.
   const std::string weights = ReadFile(file);
   std::string edited = weights;

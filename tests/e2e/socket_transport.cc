@@ -87,6 +87,8 @@ void SetField(const std::string& name, const json& value, v1::ScoreRequest& scor
     score.set_temperature(value.get<double>());
   } else if (name == "return_token_logprobs" && value.is_boolean()) {
     score.set_return_token_logprobs(value.get<bool>());
+  } else if (name == "likelihood" && value.is_boolean()) {
+    score.set_likelihood(value.get<bool>());
   } else if (name == "top_logprobs" && value.is_number_integer()) {
     score.set_top_logprobs(value.get<std::int64_t>());
   } else if (name == "score_extraction_token" && value.is_string()) {

@@ -56,6 +56,14 @@ def chunked(request_id: int, message: bytes) -> bytes:
     return frame(number(1, request_id) + data(3, message))
 
 
+def chat(request_id: int, message: bytes) -> bytes:
+    return frame(number(1, request_id) + data(8, message))
+
+
+def message(role: bytes, content: bytes) -> bytes:
+    return data(101, data(1, role) + data(2, content))
+
+
 def parts(*chunks: bytes) -> bytes:
     return data(1, text("system")) + b"".join(data(2, chunk) for chunk in chunks)
 
@@ -123,6 +131,18 @@ INPUTS = {
         + chunked(36, QUESTION + CHUNKED_LABELS + double(9, float("inf")))
         + chunked(37, QUESTION + number(16, 2**63 - 1)) + chunked(38, QUESTION + number(16, -1))
         + chunked(39, data(2, b"") + QUESTION) + chunked(40, data(6, b"p") + QUESTION)),
+    "chat": chat(41, message(b"system", text("Be brief.")) + message(b"user", text("why?")) + number(2, 3)) + GOOD,
+    "chat_every_field": chat(42, (
+        message(b"user", data(2, data(1, data(1, b"text") + data(2, b"s # # a # # q")) * 2)) + message(b"assistant", b"")
+        + number(102, 3) + number(3, 2) + double(6, 0.7) + double(7, 0.9) + number(8, 4) + double(40, 0.1) + double(41, 1.1)
+        + double(42, 1.0) + double(43, -1.0) + number(46, 1) + data(47, ids(5, 6, 7)) + number(48, 1) + number(9, 5)
+        + data(10, b"x") + data(11, varint(7)) + number(12, 1) + number(13, 0) + number(14, 1) + number(106, 1) + number(107, 2)
+        + data(54, ids(5, 9)) + number(15, 1) + data(16, number(1, 1)) + number(103, 0) + number(104, 1)
+        + data(105, data(1, b"mood") + data(2, b'"glad"')) + number(17, 1) + data(18, varint(1)) + data(19, b"offset")
+        + double(20, 0.9) + double(21, 0.5) + number(22, 60000) + data(23, b"model") + data(24, b"salt") + number(25, 1))),
+    "chat_faults": (
+        chat(43, b"") + chat(44, message(b"tool", text("x"))) + chat(45, message(b"user", text("x")) + number(2, -1))
+        + chat(46, data(101, b"\xff")) + chat(47, message(b"user", data(1, b"\xff"))) + chat(48, message(b"user", text("x" * 9000)))),
     "http": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "tls": bytes.fromhex("16030100a5010000a10303") + b"\x5a" * 64,
     "many": b"".join(request(i, score(text("q"), [text("a" * (i % 5))], LABELS))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "coordinator/chat/chat_prompts.h"
+#include "coordinator/endpoints/chunk_separator.h"
 #include "coordinator/endpoints/completions/completions_request.h"
 #include "coordinator/endpoints/generation_fields.h"
 #include "coordinator/endpoints/response_bytes.h"
@@ -141,6 +143,11 @@ std::optional<Error> OptionFault(const v1::ChatRequest& message, const RequestCo
     return BadRequest("top_logprobs_without_logprobs", "top_logprobs needs logprobs: true.",
                       "top_logprobs");
   }
+  if (message.chunk_aware() && !context.options.chunks.enable_chunk_aware) {
+    return BadRequest("not_supported",
+                      "chunk_aware is not supported by this server: it needs --enable-chunk-aware.",
+                      "chunk_aware");
+  }
   if (message.continue_final_message() && message.add_generation_prompt()) {
     return BadRequest("continue_final_message_with_generation_prompt",
                       "continue_final_message needs add_generation_prompt: false.",
@@ -167,39 +174,106 @@ Error RenderingError(const JinjaFault& fault) {
                     "messages");
 }
 
-/// The tokens of the conversation.
-Expected<std::vector<TokenId>> PromptOf(const ChatRequest& request, const RequestContext& context) {
+/// The tokens of a conversation.
+struct ChatPrompt {
+  std::vector<TokenId> ids;             ///< All, or those of the system prompt.
+  std::optional<SplitPromptIds> split;  ///< Set if the conversation was taken apart.
+
+  std::int64_t num_tokens() const {
+    std::size_t tokens = ids.size() + (split ? split->question.size() : 0);
+    for (const std::vector<TokenId>& chunk :
+         split ? split->chunks : std::vector<std::vector<TokenId>>()) {
+      tokens += chunk.size();
+    }
+    return static_cast<std::int64_t>(tokens);
+  }
+};
+
+/// The parts between the separators of a text, or the whole text if it has fewer than two.
+std::vector<MarkedText> PartsBetween(const MarkedText& text, std::string_view separator) {
+  const std::optional<SplitPrompt> split = SplitAtSeparators(text.text(), separator);
+  if (!split) {
+    return {text};
+  }
+  std::vector<std::string_view> views = {split->system_prompt};
+  views.insert(views.end(), split->chunks.begin(), split->chunks.end());
+  views.push_back(split->question);
+  std::vector<MarkedText> parts;
+  for (const std::string_view view : views) {
+    parts.push_back(
+        text.Part(static_cast<std::size_t>(view.data() - text.text().data()), view.size()));
+  }
+  return parts;
+}
+
+Expected<ChatPrompt> PromptOf(const ChatRequest& request, const RequestContext& context) {
   const ChatPrompts& chat = *context.options.chat;
   const Expected<Conversation> conversation = ConversationOf(request, chat.chat_template());
   if (!conversation) {
     return Unexpected(conversation.error());
   }
-  const Expected<MarkedText, JinjaFault> text =
+  Expected<MarkedText, JinjaFault> text =
       chat.chat_template().Render(*conversation, context.interruption);
   if (!text) {
     return Unexpected(RenderingError(text.error()));
   }
   const std::int64_t positions = context.config.max_position_embeddings;
-  Expected<std::vector<TokenId>, EncodeFault> ids = chat.Tokens(
-      *text, {.max_tokens = CountedTokens(positions), .interruption = context.interruption});
-  if (!ids) {
-    return Unexpected(
-        EncodeError(ids.error(),
-                    BadRequest("too_many_positions",
-                               "Too many positions: " + MoreThan(positions) + ".", "messages"),
-                    "messages"));
+  std::vector<MarkedText> parts;
+  if (request.message.chunk_aware()) {
+    parts = PartsBetween(*text, context.options.chunks.separator);
+  } else {
+    parts.push_back(*std::move(text));
   }
-  return *std::move(ids);
+  // Before all of them are tokenized.
+  const auto chunks = static_cast<std::int64_t>(parts.size()) - 2;
+  if (chunks > context.options.max_items) {
+    return Unexpected(BadRequest(
+        "too_many_chunks", "Too many chunks: " + Exceeds(chunks, context.options.max_items) + ".",
+        "messages"));
+  }
+  std::vector<std::vector<TokenId>> of_parts;
+  for (const MarkedText& part : parts) {
+    Expected<std::vector<TokenId>, EncodeFault> ids = chat.Tokens(
+        part, {.max_tokens = CountedTokens(positions), .interruption = context.interruption},
+        /*at_start=*/of_parts.empty());
+    if (!ids) {
+      return Unexpected(
+          EncodeError(ids.error(),
+                      BadRequest("too_many_positions",
+                                 "Too many positions: " + MoreThan(positions) + ".", "messages"),
+                      "messages"));
+    }
+    of_parts.push_back(*std::move(ids));
+  }
+  ChatPrompt prompt{.ids = std::move(of_parts.front()), .split = std::nullopt};
+  if (of_parts.size() > 1) {
+    prompt.split.emplace();
+    prompt.split->question = std::move(of_parts.back());
+    prompt.split->chunks.assign(std::make_move_iterator(of_parts.begin() + 1),
+                                std::make_move_iterator(of_parts.end() - 1));
+  }
+  return prompt;
 }
 
 /// The most tokens for which model and memory have room behind a prompt, for each of `n`
 /// completions; at least 1. A prompt that is too long itself is refused later.
-std::int64_t RoomBehind(std::int64_t prompt_tokens, std::int64_t n, const RequestContext& context) {
+std::int64_t RoomBehind(const ChatPrompt& prompt, std::int64_t n, const RequestContext& context) {
   const std::int64_t pages = context.limits.kept_kv_rows / proto::kKvPageRows;
-  const std::int64_t of_prompt = prompt_tokens / proto::kKvPageRows + 1;
+  // Each part begins a page, and each completion has a question of its own.
+  const auto pages_of = [](std::size_t tokens) {
+    return static_cast<std::int64_t>(tokens) / proto::kKvPageRows + 1;
+  };
+  std::int64_t of_prompt = pages_of(prompt.ids.size());
+  std::int64_t of_question = 0;
+  if (prompt.split) {
+    for (const std::vector<TokenId>& chunk : prompt.split->chunks) {
+      of_prompt += pages_of(chunk.size());
+    }
+    of_question = pages_of(prompt.split->question.size());
+  }
   const std::int64_t of_each =
-      (pages - of_prompt) / std::clamp<std::int64_t>(n, 1, kMostCompletions) - 1;
-  const std::int64_t positions = context.config.max_position_embeddings - prompt_tokens;
+      (pages - of_prompt) / std::clamp<std::int64_t>(n, 1, kMostCompletions) - of_question - 1;
+  const std::int64_t positions = context.config.max_position_embeddings - prompt.num_tokens();
   return std::max<std::int64_t>(std::min(positions, of_each * proto::kKvPageRows), 1);
 }
 
@@ -236,19 +310,19 @@ Expected<PreparedRequest> PrepareChat(ChatRequest request, const RequestContext&
   if (auto fault = OptionFault(request.message, context)) {
     return Unexpected(*std::move(fault));
   }
-  const Expected<std::vector<TokenId>> ids = PromptOf(request, context);
-  if (!ids) {
-    return Unexpected(ids.error());
+  Expected<ChatPrompt> prompt = PromptOf(request, context);
+  if (!prompt) {
+    return Unexpected(std::move(prompt).error());
   }
   const std::string max_field = MaxField(request.message);
-  const std::int64_t max_tokens = GivenMax(request.message)
-                                      .value_or(RoomBehind(static_cast<std::int64_t>(ids->size()),
-                                                           request.message.n(), context));
-  return CompletePrompts(WithPrompt(std::move(request), *ids, max_tokens),
+  const std::int64_t max_tokens =
+      GivenMax(request.message).value_or(RoomBehind(*prompt, request.message.n(), context));
+  return CompletePrompts(WithPrompt(std::move(request), prompt->ids, max_tokens),
                          {.id_prefix = "chatcmpl-",
                           .prompt_field = "messages",
                           .max_field = max_field,
                           .role = "assistant",
+                          .split = std::move(prompt->split),
                           .response = v1::ChatCompletion::descriptor(),
                           .last_event = v1::ChatCompletionEnd::descriptor(),
                           .chunk = v1::ChatCompletionChunk::descriptor()},
@@ -263,7 +337,10 @@ std::int64_t ChatResponseBytesBound(const ChatRequest& request, const proto::Mod
       std::min<std::int64_t>(config.max_position_embeddings, kUsualTokens));
   // A byte of a token's text is also a number in a list.
   constexpr std::int64_t kEntryBytes = 2 * kListBytes + kNumberBytes + 5 * kTextBytesPerToken;
-  const std::int64_t entries = std::clamp<std::int64_t>(message.top_logprobs(), 0, kMostLogprobs);
+  const std::int64_t named =
+      std::min<std::int64_t>(message.logprob_token_ids().ids_size(), kMostLogprobTokenIds);
+  const std::int64_t entries =
+      std::max(std::clamp<std::int64_t>(message.top_logprobs(), 0, kMostLogprobs), named);
   const std::int64_t token_bytes = (message.return_token_ids() ? kTokenIdBytes : 0) +
                                    (message.logprobs() ? (entries + 1) * kEntryBytes : 0);
   return kOtherBytes + std::clamp<std::int64_t>(message.n(), 1, kMostCompletions) *

@@ -32,11 +32,12 @@ void AddPlace(std::string spelling, std::int64_t text_offset, v1::CompletionLogp
 /// Fills a ChatTokenLogprob or a ChatLogprob.
 template <typename Message>
 void SetLogprob(TokenId id, double logprob, const TokenTexts& texts, Message& message) {
-  message.set_token(texts.SpellingOf(id));
-  message.set_logprob(logprob);
-  for (const char byte : texts.BytesOf(id)) {
+  std::string bytes = texts.BytesOf(id);
+  for (const char byte : bytes) {
     message.add_bytes(static_cast<unsigned char>(byte));
   }
+  message.set_token(texts.SpellingOf(id, std::move(bytes)));
+  message.set_logprob(logprob);
 }
 
 }  // namespace
@@ -95,13 +96,13 @@ void AddRanked(const ScoredToken& token, std::int64_t most, const TokenTexts& te
 }
 
 void AddPromptReads(const PromptRows& read, proto::PackedSequence& prompt) {
-  const auto no_labels = static_cast<std::int32_t>(prompt.label_lists.size());
-  prompt.label_lists.emplace_back();
+  const auto labels = static_cast<std::int32_t>(prompt.label_lists.size());
+  prompt.label_lists.push_back(read.named);
   const std::vector<TokenId> tokens = prompt.AllTokens();
   for (auto i = static_cast<std::size_t>(read.first); i + 1 < tokens.size(); ++i) {
     proto::RowRead& of_row = prompt.reads.emplace_back(ScoringRead(tokens[i + 1], read.best));
     of_row.row = static_cast<std::int32_t>(i);
-    of_row.label_list = no_labels;
+    of_row.label_list = labels;
   }
 }
 

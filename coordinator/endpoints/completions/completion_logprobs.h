@@ -20,7 +20,7 @@ namespace scorecast::coordinator {
 
 // The log-probabilities of tokens as the clients of OpenAI and vLLM read them.
 
-/// Adds a token with `most` of the best tokens in its place.
+/// Adds a token with `most` of the best tokens in its place, or of those that a request names.
 void AddLogprobs(const ScoredToken& token, std::int64_t most, const TokenTexts& texts,
                  v1::CompletionLogprobs& message);
 /// The same of a token of a message. The token itself is among the best only if it is one of them.
@@ -36,7 +36,8 @@ void AddRanked(const ScoredToken& token, std::int64_t most, const TokenTexts& te
 /// Which rows of prompts are read.
 struct PromptRows {
   std::int64_t first = 0;
-  std::int64_t best = 0;  ///< Number of most likely tokens.
+  std::int64_t best = 0;   ///< Number of most likely tokens.
+  proto::LabelList named;  ///< Further tokens.
 };
 
 /// Reads every row of a prompt from the first one on, but the last one, for the log-probability of

@@ -19,6 +19,7 @@ using proto::Unexpected;
 struct PromptLogprobs {
   std::optional<v1::CompletionLogprobs> echoed;
   google::protobuf::RepeatedPtrField<v1::RankedTokens> ranked;
+  google::protobuf::RepeatedPtrField<v1::Numbers> named;  // [rows that are read][ids]
 };
 
 /// Those of prompt `index`. A 500 if a row was not finite.
@@ -61,6 +62,12 @@ Expected<PromptLogprobs> PromptLogprobsOf(const CompletionsReadout& readout, std
       AddRanked(token, *readout.prompt_logprobs, *identity.texts, *logprobs.ranked.Add());
     }
   }
+  if (!readout.prompt_logprob_token_ids.empty()) {
+    for (const proto::RowLogits& row : rows[index]) {
+      const std::vector<double> of_row = LabelLogprobs(row);
+      logprobs.named.Add()->mutable_values()->Assign(of_row.begin(), of_row.end());
+    }
+  }
   return logprobs;
 }
 
@@ -82,26 +89,30 @@ void FillChoice(const CompletionsIdentity& identity, std::size_t index, const Pa
   if (const std::optional<FinishReason> reason = part.finish_reason) {
     choice.set_finish_reason(Name(*reason));
   }
-  if (identity.logprobs && identity.is_chat) {
+  if (identity.logprobs && identity.is_chat()) {
     for (const ScoredToken& token : part.scored) {
-      AddLogprobs(token, *identity.logprobs, *identity.texts, *choice.mutable_chat_logprobs());
+      AddLogprobs(token, identity.entries, *identity.texts, *choice.mutable_chat_logprobs());
     }
   } else if (identity.logprobs) {
     v1::CompletionLogprobs& logprobs = *choice.mutable_logprobs();
     logprobs = prompt.echoed.value_or(v1::CompletionLogprobs());
     for (const ScoredToken& token : part.scored) {
-      AddLogprobs(token, *identity.logprobs, *identity.texts, logprobs);
+      AddLogprobs(token, identity.entries, *identity.texts, logprobs);
     }
   }
   *choice.mutable_prompt_logprobs() = prompt.ranked;
+  *choice.mutable_prompt_token_id_logprobs() = prompt.named;
 }
 
 }  // namespace
 
 std::optional<PromptRows> CompletionsReadout::PromptReads() const {
   const auto best = std::max(echoes ? identity.logprobs : std::nullopt, prompt_logprobs);
-  return best ? std::optional(PromptRows{.first = prompt_logprob_start, .best = *best})
-              : std::nullopt;
+  if (!best && prompt_logprob_token_ids.empty()) {
+    return std::nullopt;
+  }
+  return PromptRows{
+      .first = prompt_logprob_start, .best = best.value_or(0), .named = prompt_logprob_token_ids};
 }
 
 Expected<std::unique_ptr<EndpointResponse>> CompletionsReadout::Respond(const JobRows& rows) {
@@ -139,15 +150,15 @@ Expected<std::unique_ptr<EndpointResponse>> CompletionsReadout::Respond(const Jo
 std::string CompletionsReadout::Summary() const { return proto::Count(prompts.size(), "prompt"); }
 
 std::unique_ptr<EndpointResponse> FormCompletionsDelta(
-    const CompletionsIdentity& identity, std::size_t output, CompletionDelta delta,
-    const std::string& role, const google::protobuf::Descriptor& description) {
+    const CompletionsIdentity& identity, std::size_t output, CompletionDelta delta, bool begins,
+    const google::protobuf::Descriptor& description) {
   auto message = std::make_unique<v1::CompletionsDelta>();
   SetIdentity(identity, *message);
   v1::Completion& choice = *message->add_choices();
   choice.set_text(std::move(delta.text));
   FillChoice(identity, output, delta, {}, choice);
-  if (!role.empty()) {
-    message->set_role(role);
+  if (begins) {
+    message->set_role(identity.role);
   }
   return std::make_unique<EndpointResponse>(std::move(message), &description);
 }

@@ -26,9 +26,15 @@ struct CompletionsIdentity {
   std::string id;
   std::int64_t created = 0;
   bool has_token_ids = false;
-  bool is_chat = false;  ///< A completion is a message of a conversation.
+  std::string role;  ///< CompletionsForm::role.
   std::optional<std::int64_t> logprobs;
+  /// Of the entries in the place of a generated token: `logprobs`, or the number of ids that are
+  /// named.
+  std::int64_t entries = 0;
   std::shared_ptr<const TokenTexts> texts;  ///< Set if there are log-probabilities.
+
+  /// Whether a completion is a message of a conversation.
+  bool is_chat() const { return !role.empty(); }
 };
 
 /// A prompt, as far as the response repeats it.
@@ -48,6 +54,7 @@ struct CompletionsReadout : Readout {
   bool echoes = false;
   std::optional<std::int64_t> prompt_logprobs;
   std::int64_t prompt_logprob_start = 0;
+  proto::LabelList prompt_logprob_token_ids;
   const Tokenizer* tokenizer = nullptr;
   bool skip_special_tokens = false;
   bool streams = false;
@@ -62,9 +69,9 @@ struct CompletionsReadout : Readout {
   std::int64_t Items() const override { return static_cast<std::int64_t>(prompts.size()); }
 };
 
-/// See PreparedRequest::form_delta. `role` is that of the message which begins; may be empty.
+/// See PreparedRequest::form_delta. `begins`: it is the first one of its completion.
 std::unique_ptr<EndpointResponse> FormCompletionsDelta(
-    const CompletionsIdentity& identity, std::size_t output, CompletionDelta delta,
-    const std::string& role, const google::protobuf::Descriptor& description);
+    const CompletionsIdentity& identity, std::size_t output, CompletionDelta delta, bool begins,
+    const google::protobuf::Descriptor& description);
 
 }  // namespace scorecast::coordinator

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,10 @@ using proto::Unexpected;
 using CompletionsMessage = v1::CompletionsRequest;
 
 constexpr std::int64_t kDefaultMaxTokens = 16;
+
+proto::LabelList ListOf(const v1::TokenIds& ids) {
+  return std::vector<TokenId>(ids.ids().begin(), ids.ids().end());
+}
 
 GenerationFields FieldsOf(const CompletionsMessage& message, const std::string& max_field,
                           const proto::GenerationConfig& defaults) {
@@ -83,10 +88,10 @@ std::optional<Error> EchoFault(const CompletionsMessage& message, const RequestC
              : std::nullopt;
 }
 
-/// Bytes of a token's place in `logprobs`.
+/// Bytes of a token's place in `logprobs`, with `most` entries.
 std::int64_t LogprobsBytes(std::int64_t most) {
   constexpr std::int64_t kSpellingBytes = 2 + kTextBytesPerToken;
-  const std::int64_t entries = std::clamp<std::int64_t>(most, 0, kMostLogprobs) + 1;
+  const std::int64_t entries = std::clamp<std::int64_t>(most, 0, kMostLogprobTokenIds) + 1;
   return kSpellingBytes + 2 * kListBytes + 2 * kNumberBytes +
          entries * (kSpellingBytes + kNumberBytes);
 }
@@ -98,7 +103,25 @@ std::int64_t RankedBytes(std::int64_t most) {
   return kListBytes + entries * (kKeyBytes + kListBytes + 2 * kNumberBytes + kTextBytesPerToken);
 }
 
-std::optional<Error> LogprobsRangeFault(const CompletionsMessage& message) {
+/// The 400 of ids whose log-probabilities are asked for.
+std::optional<Error> NamedTokensFault(const v1::TokenIds& named, const std::string& field,
+                                      std::int64_t vocab_size) {
+  const std::span<const TokenId> ids = ViewOf(named);
+  if (std::cmp_greater(ids.size(), kMostLogprobTokenIds)) {
+    return BadRequest("too_many_" + field,
+                      "Too many ids: " + std::to_string(ids.size()) + " > " +
+                          std::to_string(kMostLogprobTokenIds) + ".",
+                      field);
+  }
+  const std::set<TokenId> distinct(ids.begin(), ids.end());
+  if (distinct.size() < ids.size()) {
+    return BadRequest("duplicate_token_id", field + " must not have an id twice.", field);
+  }
+  return VocabularyFault(ids, field, vocab_size);
+}
+
+std::optional<Error> LogprobsRangeFault(const CompletionsMessage& message,
+                                        std::int64_t vocab_size) {
   const auto fault = [](const char* field, std::int64_t value) {
     return value >= 0 && value <= kMostLogprobs
                ? std::nullopt
@@ -111,15 +134,37 @@ std::optional<Error> LogprobsRangeFault(const CompletionsMessage& message) {
   if (auto of_prompt = fault("prompt_logprobs", message.prompt_logprobs())) {
     return of_prompt;
   }
+  for (const auto& [field, ids] :
+       {std::pair("logprob_token_ids", &message.logprob_token_ids()),
+        std::pair("prompt_logprob_token_ids", &message.prompt_logprob_token_ids())}) {
+    if (auto named = NamedTokensFault(*ids, field, vocab_size)) {
+      return named;
+    }
+  }
+  if (message.logprob_token_ids().ids_size() > 0 && !message.has_logprobs()) {
+    return BadRequest("logprob_token_ids_without_logprobs", "logprob_token_ids needs logprobs.",
+                      "logprob_token_ids");
+  }
+  if (message.logprob_token_ids().ids_size() > 0 && message.max_tokens() == 0 &&
+      message.has_max_tokens()) {
+    return BadRequest("not_supported",
+                      "logprob_token_ids is not supported with max_tokens 0: "
+                      "prompt_logprob_token_ids is for tokens of prompts.",
+                      "logprob_token_ids");
+  }
   const std::string start = "prompt_logprob_start";
   if (message.prompt_logprob_start() < 0) {
     return OutOfRange(start, "at least 0, not " + std::to_string(message.prompt_logprob_start()));
   }
-  const bool has_prompts =
-      message.has_prompt_logprobs() || (message.echo() && message.has_logprobs());
+  const bool has_prompts = message.has_prompt_logprobs() ||
+                           message.prompt_logprob_token_ids().ids_size() > 0 ||
+                           (message.echo() && message.has_logprobs());
   if (message.prompt_logprob_start() > 0 && !has_prompts) {
     return BadRequest("prompt_logprob_start_without_logprobs",
-                      start + " needs prompt_logprobs, or echo with logprobs.", start);
+                      start +
+                          " needs prompt_logprobs, prompt_logprob_token_ids, or echo with "
+                          "logprobs.",
+                      start);
   }
   return std::nullopt;
 }
@@ -140,6 +185,9 @@ std::optional<Error> StreamFault(const CompletionsMessage& message) {
   }
   if (message.has_prompt_logprobs()) {
     return unsupported("prompt_logprobs", "prompt_logprobs");
+  }
+  if (message.prompt_logprob_token_ids().ids_size() > 0) {
+    return unsupported("prompt_logprob_token_ids", "prompt_logprob_token_ids");
   }
   if (message.echo() && message.has_logprobs()) {
     return unsupported("logprobs with echo", "logprobs");
@@ -162,7 +210,7 @@ std::optional<Error> FieldFault(const CompletionsRequest& request, const Generat
   if (auto fault = GenerationFault(fields, /*least_tokens=*/0, context)) {
     return fault;
   }
-  if (auto fault = LogprobsRangeFault(message)) {
+  if (auto fault = LogprobsRangeFault(message, context.config.vocab_size)) {
     return fault;
   }
   if (message.has_truncate_prompt_tokens()) {
@@ -181,13 +229,17 @@ std::string PromptField(const CompletionsMessage& message, int index, const std:
   return message.prompt_size() == 1 ? field : At(field, static_cast<std::size_t>(index));
 }
 
-PromptParts PartsOf(const CompletionsRequest& request, int index, const std::string& field,
+PromptParts PartsOf(const CompletionsRequest& request, int index, const CompletionsForm& form,
                     ChunkPositionStrategy strategy, const ChunkOptions& options) {
   const CompletionsMessage& message = request.message;
   ChunkOptions own = options;
   own.enable_chunk_aware = options.enable_chunk_aware && message.chunk_aware();
-  PromptParts parts =
-      PartsOfPrompt(ViewOf(message.prompt(index)), PromptField(message, index, field), own);
+  PromptParts parts = PartsOfPrompt(ViewOf(message.prompt(index)),
+                                    PromptField(message, index, form.prompt_field), own);
+  if (form.split) {
+    parts.chunks.assign(form.split->chunks.begin(), form.split->chunks.end());
+    parts.questions = {form.split->question};
+  }
   if (message.chunk_groups_size() > 0 ||
       request.IsEmptyList(CompletionsMessage::kChunkGroupsFieldNumber)) {
     parts.chunk_groups = std::span(message.chunk_groups().data(), SizeOf(message.chunk_groups()));
@@ -239,8 +291,11 @@ std::optional<Error> AddPrompt(const PromptParts& parts, const GenerationFields&
   if (!tokens) {
     return tokens.error();
   }
-  if ((readout.echoes || readout.prompt_logprobs) && !tokens->questions.empty()) {
-    const std::string field = readout.echoes ? "echo" : "prompt_logprobs";
+  if ((readout.echoes || readout.PromptReads()) && !tokens->questions.empty()) {
+    std::string field = "prompt_logprob_token_ids";
+    if (readout.echoes || readout.prompt_logprobs) {
+      field = readout.echoes ? "echo" : "prompt_logprobs";
+    }
     return BadRequest("not_supported",
                       field + " is not supported for a prompt that is split at separators.", field);
   }
@@ -304,9 +359,12 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
   readout->identity = {.id = ResponseId(form.id_prefix, request.identity),
                        .created = CreatedTime(request.identity),
                        .has_token_ids = message.return_token_ids(),
-                       .is_chat = !form.role.empty()};
+                       .role = form.role};
+  const std::span<const TokenId> named = ViewOf(message.logprob_token_ids());
   if (message.has_logprobs()) {
     readout->identity.logprobs = message.logprobs();
+    readout->identity.entries =
+        named.empty() ? message.logprobs() : static_cast<std::int64_t>(named.size());
   }
   if (message.has_prompt_logprobs()) {
     readout->prompt_logprobs = message.prompt_logprobs();
@@ -316,6 +374,7 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
         std::make_shared<const TokenTexts>(context.tokenizer, message.return_tokens_as_token_ids());
   }
   readout->prompt_logprob_start = message.prompt_logprob_start();
+  readout->prompt_logprob_token_ids = ListOf(message.prompt_logprob_token_ids());
   readout->completions_per_prompt = static_cast<std::size_t>(message.n());
   readout->echoes = message.echo();
   readout->tokenizer = context.tokenizer;
@@ -330,13 +389,14 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
   }
   options->skip_special_tokens = message.skip_special_tokens();
   options->logprobs = readout->identity.logprobs;
+  options->logprob_token_ids = ListOf(message.logprob_token_ids());
   readout->seed = options->sampling.seed;
   PreparedRequest prepared;
   for (int i = 0; i < message.prompt_size(); ++i) {
     if (auto fault = StopFault(context.interruption)) {
       return Unexpected(*std::move(fault));
     }
-    PromptParts parts = PartsOf(request, i, form.prompt_field, *strategy, context.options.chunks);
+    PromptParts parts = PartsOf(request, i, form, *strategy, context.options.chunks);
     parts.max_new_tokens = fields.max_new_tokens;
     options->echo = message.echo() ? EchoOf(message, i, context) : std::string();
     if (auto fault = AddPrompt(parts, fields, message.n(), *options, context, on_delta, prepared,
@@ -344,12 +404,11 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
       return Unexpected(*std::move(fault));
     }
   }
-  prepared.form_delta = [identity = readout->identity, role = form.role, chunk = form.chunk,
+  prepared.form_delta = [identity = readout->identity, chunk = form.chunk,
                          begun = std::set<std::size_t>()](std::size_t output,
                                                           CompletionDelta delta) mutable {
-    const bool begins_message = !role.empty() && begun.insert(output).second;
-    return FormCompletionsDelta(identity, output, std::move(delta),
-                                begins_message ? role : std::string(), *chunk);
+    const bool begins = identity.is_chat() && begun.insert(output).second;
+    return FormCompletionsDelta(identity, output, std::move(delta), begins, *chunk);
   };
   prepared.readout = std::move(readout);
   return prepared;
@@ -368,14 +427,19 @@ std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
                                            const proto::ModelConfig& config) {
   const CompletionsMessage& message = request.message;
   constexpr std::int64_t kMostPrompts = std::int64_t{1} << 20;
-  const std::int64_t logprob_bytes = message.has_logprobs() ? LogprobsBytes(message.logprobs()) : 0;
+  const std::int64_t prompt_bytes = message.has_logprobs() ? LogprobsBytes(message.logprobs()) : 0;
+  const std::int64_t logprob_bytes =
+      message.has_logprobs() ? LogprobsBytes(std::max<std::int64_t>(
+                                   message.logprobs(), message.logprob_token_ids().ids_size()))
+                             : 0;
   const std::int64_t max_tokens =
       message.has_max_tokens() ? message.max_tokens() : kDefaultMaxTokens;
   const std::int64_t choice = CompletionBytesBound(
       max_tokens, (message.return_token_ids() ? kTokenIdBytes : 0) + logprob_bytes);
   const std::int64_t prompt_token_bytes =
-      (message.echo() ? logprob_bytes : 0) +
-      (message.has_prompt_logprobs() ? RankedBytes(message.prompt_logprobs()) : 0);
+      (message.echo() ? prompt_bytes : 0) +
+      (message.has_prompt_logprobs() ? RankedBytes(message.prompt_logprobs()) : 0) + kListBytes +
+      message.prompt_logprob_token_ids().ids_size() * kNumberBytes;
   std::int64_t bytes = std::min<std::int64_t>(message.prompt_size(), kMostPrompts) * choice;
   for (const v1::TextOrIds& prompt : message.prompt()) {
     if (message.echo()) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "coordinator/endpoints/message_request.h"
 
@@ -20,6 +22,14 @@ using CompletionsRequest = MessageRequest<v1::CompletionsRequest>;
 
 inline constexpr std::int64_t kMostCompletions = 128;  ///< Of a prompt.
 inline constexpr std::int64_t kMostLogprobs = 20;      ///< As in vLLM.
+/// The most ids whose log-probabilities a request may ask for, as in vLLM.
+inline constexpr std::int64_t kMostLogprobTokenIds = 128;
+
+/// What follows a prompt of ids that is a system prompt.
+struct SplitPromptIds {
+  std::vector<std::vector<TokenId>> chunks;
+  std::vector<TokenId> question;
+};
 
 /// What differs between the endpoints that complete prompts.
 struct CompletionsForm {
@@ -27,6 +37,8 @@ struct CompletionsForm {
   std::string prompt_field;  ///< The name of the prompt in faults.
   std::string max_field;     ///< That of `max_tokens`.
   std::string role;          ///< Of the messages that completions are; empty if they are none.
+  /// Set if the request's only prompt was taken apart.
+  std::optional<SplitPromptIds> split = std::nullopt;
   // The JSON of a response, of the last event of a stream, and of the other events.
   const google::protobuf::Descriptor* response;
   const google::protobuf::Descriptor* last_event;

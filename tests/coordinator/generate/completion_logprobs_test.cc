@@ -55,7 +55,7 @@ Generated Generate(const std::vector<Logits>& rows, CompletionOptions options,
   Generated generated;
   for (std::size_t step = 0; step < rows.size();) {
     const proto::RowRead wanted = generator.Wanted();
-    const auto kind = generator.Take(ReadFullRow(rows[step], wanted)).kind;
+    const auto kind = generator.Take(ReadFullRow(rows[step], wanted, generator.Labels())).kind;
     step += kind == Kind::kReadAgain ? 0 : 1;
     ++generated.reads;
   }
@@ -120,6 +120,38 @@ TEST(CompletionLogprobs, OfDrawnTokensChangeNoToken) {
       EXPECT_EQ(generated.reads, without.reads + rows.size()) << "another read at temperature 1";
     } else if (sampling.top_k == 9 || sampling.top_p < 1) {
       EXPECT_EQ(generated.reads, without.reads) << "what is drawn from is read";
+    }
+  }
+}
+
+// In the order of the request, and not sorted by value.
+TEST(CompletionLogprobs, OfNamedTokensAreThoseOfTheModel) {
+  const std::vector<Logits> rows = RandomRows(12);
+  const std::vector<TokenId> named = {9, 700, 3};
+  for (const SamplingOptions& sampling :
+       {SamplingOptions{}, SamplingOptions{.temperature = 1, .seed = 3},
+        SamplingOptions{.temperature = 0.7, .top_p = 0.9, .seed = 4}}) {
+    for (const double penalty : {0.0, 1.0}) {
+      const TokenAdjustments adjustments(AdjustmentOptions{.presence_penalty = penalty});
+      const CompletionOptions options = {.sampling = sampling, .adjustments = adjustments};
+      const Generated without = Generate(rows, options);
+      CompletionOptions with = options;
+      with.logprobs = 5;
+      with.logprob_token_ids = named;
+      const Generated generated = Generate(rows, with);
+      EXPECT_EQ(generated.output.token_ids, without.output.token_ids);
+      EXPECT_EQ(generated.reads == without.reads, sampling.is_greedy() && penalty == 0)
+          << "a greedy token and the named ones share a read";
+      ASSERT_EQ(generated.output.scored.size(), rows.size());
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const ScoredToken& token = generated.output.scored[i];
+        EXPECT_NEAR(token.logprob, LogProbability(rows[i], token.id), 1e-12);
+        ASSERT_EQ(token.best.size(), named.size());
+        for (std::size_t k = 0; k < named.size(); ++k) {
+          EXPECT_EQ(token.best[k].first, named[k]);
+          EXPECT_NEAR(token.best[k].second, LogProbability(rows[i], named[k]), 1e-12);
+        }
+      }
     }
   }
 }

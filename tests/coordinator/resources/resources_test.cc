@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -7,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/resources/model_resources.h"
+#include "tests/coordinator/fake_tokenizer.h"
 
 namespace scorecast::coordinator {
 namespace resources_test {
@@ -63,6 +66,18 @@ TEST_F(Resources, ModelsIsAlsoTheListOfSystemOne) {
               ::testing::MatchesRegex("20..-..-..T..:..:..Z"));
 }
 
+TEST_F(Resources, ModelsNamesTheChatTemplate) {
+  options_.no_chat_reason = "no template";
+  const auto named = [&] {
+    return json::parse(ModelsResource(facts()).get()->body)["data"][0]["chat_template"];
+  };
+  EXPECT_EQ(named(), json::parse(R"({"name":null,"reason":"no template"})"));
+  const FakeTokenizer tokenizer({});
+  options_.chat = std::make_shared<const ChatPrompts>(
+      ChatTemplate::Parse("{{ messages[0].content }}", {}).value(), tokenizer, "FILE", "REASON");
+  EXPECT_EQ(named(), json::parse(R"({"name":"FILE","reason":"REASON"})"));
+}
+
 TEST_F(Resources, InfoIsTeis) {
   const Resource resource = InfoResource(facts());
   EXPECT_EQ(resource.path, "/info");
@@ -90,6 +105,22 @@ TEST(TokenizerInfo, IsTheConfigurationWithTheChatTemplate) {
   EXPECT_EQ(json::parse(content->body),
             json::parse(R"({"tokenizer_class":"Qwen2Tokenizer","model_max_length":131072,)"
                         R"("chat_template":"{{ messages }}"})"));
+  std::filesystem::remove_all(directory);
+}
+
+TEST(TokenizerInfo, SpellsTokensThatAreObjectsInTheFile) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) /
+      ("scorecast-tokenizer-info-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(directory);
+  std::ofstream(directory / "tokenizer_config.json") << R"({
+      "eos_token":{"__type":"AddedToken","content":"</s>","lstrip":false},"bos_token":"<s>",
+      "additional_special_tokens":[{"content":"<|a|>"},"<|b|>"],"pad_token":null,
+      "added_tokens_decoder":{"2":{"content":"</s>","special":true}}})";
+  EXPECT_EQ(json::parse(TokenizerInfoResource(directory).get()->body), json::parse(R"({
+      "eos_token":"</s>","bos_token":"<s>",
+      "additional_special_tokens":["<|a|>","<|b|>"],"pad_token":null,
+      "added_tokens_decoder":{"2":{"content":"</s>","special":true}}})"));
   std::filesystem::remove_all(directory);
 }
 

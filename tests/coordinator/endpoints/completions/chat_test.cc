@@ -277,7 +277,7 @@ TEST_F(ChatValidation, WhatIsNotSupportedIsRefusedByName) {
        {R"("tools":[{}])", R"("functions":[{}])", R"("tool_choice":"required")",
         R"("prompt_logprobs":1)", R"("logits_processors":["x"])", R"("best_of":2)",
         R"("response_format":{"type":"json_object"})", R"("chat_template":"x")",
-        R"("reasoning_effort":"low")", R"("chunk_aware":true)", R"("chunk_groups":[1])",
+        R"("reasoning_effort":"low")", R"("chunk_aware":true)", R"("prompt_logprob_token_ids":[1])",
         R"("modalities":["audio"])", R"("echo":true)", R"("documents":[{}])"}) {
     const std::string text = field;
     ExpectRefused({}, R"({"messages":[{"role":"user","content":"p"}],)" + text + "}",
@@ -288,6 +288,46 @@ TEST_F(ChatValidation, WhatIsNotSupportedIsRefusedByName) {
           R"("tool_choice":"none","logprobs":false,"top_logprobs":0,"presence_penalty":0,)"
           R"("response_format":{"type":"text"},"user":"u","metadata":{},"store":false,)"
           R"("stop":null,"max_tokens":null,"parallel_tool_calls":true,"chunk_aware":false})");
+}
+
+// The text of the conversation is taken apart, so that control tokens of the template are tokens.
+TEST(Chat, AConversationIsSplitAtItsSeparatorsOnRequest) {
+  ServerOptions options = WithChat();
+  options.chunks.enable_chunk_aware = true;
+  FakeServer server(options);
+  const std::string content = "s # # ab # # cde # # why?";
+  json request = {{"messages", json::array({Message("user", content)})},
+                  {"max_tokens", 6},
+                  {"temperature", 0},
+                  {"ignore_eos", true},
+                  {"n", 2}};
+  const Ids whole = Greedy("<user>" + content + "</><assistant>", 6);
+  EXPECT_THAT(IdsOf(server, request), ElementsAre(whole, whole));
+  request["chunk_aware"] = true;
+  const auto ids = [](const std::string& text) { return Ids(text.begin(), text.end()); };
+  Ids prefix = ids("<user>s");
+  prefix.insert(prefix.begin(), kChatBos);
+  const Ids split =
+      GreedyCompletion(PackChunks(prefix, {{ids("ab")}, {ids("cde")}}, {ids("why?</><assistant>")},
+                                  ChunkPositionStrategy::kShared),
+                       6, FakeServer::kVocabSize);
+  EXPECT_NE(split, whole);
+  EXPECT_THAT(IdsOf(server, request), ElementsAre(split, split));
+  request["n"] = 1;
+  request["chunk_groups"] = {2};
+  EXPECT_NE(IdsOf(server, request).front(), split);
+  std::string many = "s";
+  for (int i = 0; i < 130; ++i) {
+    many += " # # a";
+  }
+  request["messages"][0]["content"] = many;
+  EXPECT_EQ(Ask(server, request).error().reason, "too_many_chunks");
+  request["messages"][0]["content"] = "no separators";
+  request.erase("chunk_groups");
+  EXPECT_EQ(IdsOf(server, request).front(), Greedy("<user>no separators</><assistant>", 6));
+  request["messages"][0]["content"] = content;
+  request.erase("max_tokens");
+  EXPECT_GT(IdsOf(server, request).front().size(), 16u) << "as many as there is room for";
 }
 
 TEST(Chat, AServerWithoutATemplateSaysWhy) {

@@ -228,6 +228,61 @@ TEST(CompletionsLogprobs, OfAPromptAreByIdAndRank) {
   }
 }
 
+TEST(CompletionsLogprobs, OfNamedTokensAreInThePlacesOfGeneratedOnes) {
+  FakeServer server;
+  const Ids ids = {11, 12, 13};
+  const Ids named = {200, 21, 22};
+  server.cluster.ForgetPlans();
+  const v1::Completion choice = FirstChoice(server, {{"prompt", ids},
+                                                     {"max_tokens", 3},
+                                                     {"temperature", 0},
+                                                     {"ignore_eos", true},
+                                                     {"logprobs", 1},
+                                                     {"logprob_token_ids", named},
+                                                     {"return_tokens_as_token_ids", true}});
+  EXPECT_THAT(server.cluster.plans(), SizeIs(3));
+  const Ids all = Together(ids, choice);
+  for (std::size_t i = ids.size(); i < all.size(); ++i) {
+    const v1::SpelledLogprobs& top =
+        choice.logprobs().top_logprobs(static_cast<int>(i - ids.size()));
+    Ids expected = named;
+    if (std::ranges::find(named, all[i]) == named.end()) {
+      expected.push_back(all[i]);
+    }
+    ASSERT_EQ(top.tokens_size(), static_cast<int>(expected.size()));
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      Ids text = all;
+      text[i] = expected[k];
+      const proto::RowLogits row = RowBefore(text, i, 0);
+      EXPECT_EQ(top.tokens(static_cast<int>(k)), "token_id:" + std::to_string(expected[k]));
+      EXPECT_EQ(top.logprobs(static_cast<int>(k)), LogProbability(row, row.target_logit));
+    }
+  }
+}
+
+TEST(CompletionsLogprobs, OfNamedTokensAreReadAtTheRowsOfAPrompt) {
+  FakeServer server;
+  const Ids ids = {31, 32, 33, 34, 35};
+  const Ids named = {90, 34};
+  const v1::Completion choice = FirstChoice(server, {{"prompt", ids},
+                                                     {"max_tokens", 0},
+                                                     {"prompt_logprob_start", 1},
+                                                     {"prompt_logprob_token_ids", named}});
+  EXPECT_FALSE(choice.has_logprobs());
+  EXPECT_EQ(choice.prompt_logprobs_size(), 0);
+  ASSERT_EQ(choice.prompt_token_id_logprobs_size(), 3) << "those of the rows 1 to 3";
+  for (std::size_t i = 0; i < 3; ++i) {
+    const v1::Numbers& row = choice.prompt_token_id_logprobs(static_cast<int>(i));
+    ASSERT_EQ(row.values_size(), 2);
+    for (int k = 0; k < 2; ++k) {
+      Ids text = ids;
+      text[i + 2] = named[static_cast<std::size_t>(k)];
+      const proto::RowLogits expected = RowBefore(text, i + 2, 0);
+      EXPECT_EQ(row.values(k), LogProbability(expected, expected.target_logit));
+    }
+  }
+}
+
 TEST(CompletionsLogprobs, OfAStreamAreInItsDeltas) {
   FakeServer server;
   json request = {{"prompt", "once upon"}, {"max_tokens", 6}, {"temperature", 0}, {"logprobs", 1}};
@@ -312,7 +367,20 @@ struct Server : CheckingServer {
 class CompletionsLogprobsValidation : public ValidationTest<Server> {};
 
 TEST_F(CompletionsLogprobsValidation, WhatCannotBeReturnedIsRefused) {
-  const std::array<std::array<std::string, 3>, 11> cases = {{
+  const std::string many = json(Ids(129, 1)).dump();
+  const std::array<std::array<std::string, 3>, 18> cases = {{
+      {R"("logprob_token_ids":[1])", "logprob_token_ids_without_logprobs", "logprob_token_ids"},
+      {R"("logprobs":1,"logprob_token_ids":[1,1])", "duplicate_token_id", "logprob_token_ids"},
+      {R"("logprobs":1,"logprob_token_ids":)" + many, "too_many_logprob_token_ids",
+       "logprob_token_ids"},
+      {R"("logprobs":1,"logprob_token_ids":[1],"max_tokens":0)", "not_supported",
+       "logprob_token_ids"},
+      {R"("prompt_logprob_token_ids":)" + many, "too_many_prompt_logprob_token_ids",
+       "prompt_logprob_token_ids"},
+      {R"("prompt_logprob_token_ids":[1,99999])", "token_out_of_vocabulary",
+       "prompt_logprob_token_ids"},
+      {R"("prompt_logprob_token_ids":[1],"stream":true)", "not_supported",
+       "prompt_logprob_token_ids"},
       {R"("logprobs":21)", "logprobs_out_of_range", "logprobs"},
       {R"("logprobs":-1)", "logprobs_out_of_range", "logprobs"},
       {R"("logprobs":true)", "wrong_type", "logprobs"},
@@ -335,6 +403,9 @@ TEST_F(CompletionsLogprobsValidation, WhatCannotBeReturnedIsRefused) {
   split.options_.chunks.enable_chunk_aware = true;
   ExpectRefused(split, R"({"prompt":"s # # a # # q","prompt_logprobs":1})", "not_supported",
                 "prompt_logprobs");
+  ExpectRefused(split, R"({"prompt":"s # # a # # q","prompt_logprob_token_ids":[1]})",
+                "not_supported", "prompt_logprob_token_ids");
+  ExpectAccepted({}, R"({"prompt":"p","logprob_token_ids":[],"prompt_logprob_token_ids":[]})");
   ExpectAccepted({}, R"({"prompt":"p","logprobs":null,"prompt_logprobs":null,"max_tokens":0})");
 }
 
