@@ -39,11 +39,11 @@ std::string LoggedRefusal(const std::string& message) {
 }
 
 TEST(RequestLog, ARefusalIsOneLineOfUtf8) {
-  EXPECT_EQ(LoggedRefusal("Tokyo: 東京."), "score [id]: 400 reason: Tokyo: 東京.\n");
+  EXPECT_EQ(LoggedRefusal("Tokyo: 東京."), "score [id] of alice: 400 reason: Tokyo: 東京.\n");
   EXPECT_EQ(LoggedRefusal("a\n2026 error b\x1b[31m"),
-            "score [id]: 400 reason: a\\x0a2026 error b\\x1b[31m\n");
+            "score [id] of alice: 400 reason: a\\x0a2026 error b\\x1b[31m\n");
   EXPECT_EQ(LoggedRefusal("\"/\xff\xc3\" is unknown."),
-            "score [id]: 400 reason: \"/??\" is unknown.\n");
+            "score [id] of alice: 400 reason: \"/??\" is unknown.\n");
   EXPECT_LT(LoggedRefusal(std::string(1'000'000, 'x')).size(), 1100U);
 }
 
