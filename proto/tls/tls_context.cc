@@ -137,6 +137,7 @@ TlsContext TlsContext::OfServer(const TlsServerFiles& files) {
     STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(files.client_ca.c_str());
     if (names == nullptr ||
         SSL_CTX_load_verify_locations(context, files.client_ca.c_str(), nullptr) != 1) {
+      sk_X509_NAME_pop_free(names, X509_NAME_free);
       Fail("the clients' CA", files.client_ca, TakeTlsFault("not a certificate in PEM"));
     }
     SSL_CTX_set_client_CA_list(context, names);  // Owns them.
