@@ -172,12 +172,6 @@ class Reader {
     if (field.saturates_at && Int64(value) > field.saturates_at &&
         static_cast<double>(*Int64(value)) <= field.maximum.value_or(0)) {
       value = *field.saturates_at;
-    } else if (field.saturates_at && Int64(value) > field.saturates_at) {
-      return BadRequest(field.name + "_out_of_range",
-                        field.name + " must be at most " +
-                            std::to_string(static_cast<std::int64_t>(field.maximum.value_or(0))) +
-                            ", not " + std::to_string(*Int64(value)) + ".",
-                        field.name);
     }
     return ReadField(value, field.shape, prefix_ + field.name, message_, *field.field);
   }

@@ -1,7 +1,10 @@
 #include "coordinator/endpoints/rerank/rerank_request.h"
 
+#include <cstdint>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "coordinator/endpoints/rerank/relevance_options.h"
@@ -9,6 +12,7 @@
 #include "coordinator/endpoints/rerank/rerank_readout.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/schedule/job.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -27,12 +31,28 @@ RerankForm FormOfResponse(const MessageRequest<v1::RerankRequest>& request,
   return request.form->is_dialect() ? RerankForm::kTei : options.rerank_form;
 }
 
+/// Of a form that takes Cohere's priorities, which a lower limit would contradict.
+std::optional<proto::Error> CoherePriorityFault(const MessageRequest<v1::RerankRequest>& request) {
+  constexpr std::int64_t kMaxCoherePriority = 999;
+  if (request.is_message || request.form->is_dialect() || request.priority <= kMaxCoherePriority) {
+    return std::nullopt;
+  }
+  return BadRequest("priority_out_of_range",
+                    "priority must be from " + std::to_string(kMinPriority) + " to " +
+                        std::to_string(kMaxCoherePriority) + ", not " +
+                        std::to_string(request.priority) + ".",
+                    "priority");
+}
+
 }  // namespace
 
 Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> request,
                                         const RequestContext& context,
                                         const OnDelta& /*on_delta*/) {
   v1::RerankRequest& message = request.message;
+  if (auto fault = CoherePriorityFault(request)) {
+    return Unexpected(*std::move(fault));
+  }
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }

@@ -293,6 +293,9 @@ class RerankValidation : public ValidationTest<RerankServer> {
 
 TEST_F(RerankValidation, OfFields) {
   ExpectRefused({{"top_n", -1}}, "top_n_out_of_range", "top_n", "-1");
+  ExpectRefused({{"priority", 1000}}, "priority_out_of_range", "priority",
+                "priority must be from -10 to 999, not 1000.");
+  ExpectRefused({{"priority", -11}}, "priority_out_of_range", "priority", "from -10 to 10");
   ExpectRefused({{"max_tokens_per_doc", -1}}, "max_tokens_per_doc_out_of_range",
                 "max_tokens_per_doc");
   ExpectRefused({{"truncate_prompt_tokens", 0}}, "truncate_prompt_tokens_out_of_range",
