@@ -82,7 +82,7 @@ void OfferProtocols(SSL_CTX* context, const std::string& list) {
 
 void CountingObserver::OnEnd(const RequestEnd& end) {
   const std::lock_guard lock(mutex_);
-  ++counts_[std::string(end.address)];
+  ++counts_[std::string(end.client)];
 }
 
 std::size_t CountingObserver::CountOf(const std::string& client) const {
