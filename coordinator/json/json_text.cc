@@ -110,8 +110,10 @@ proto::Expected<BodyJson> Parse(std::string_view text, std::int64_t max_values) 
   try {
     return BodyJson::parse(text);
   } catch (const BodyJson::parse_error& error) {
+    // Behind "last read" stands the client's text.
+    const std::string_view what = error.what();
     const bool is_surrogate =
-        std::string_view(error.what()).find("surrogate") != std::string_view::npos;
+        what.substr(0, what.find("; last read")).find("surrogate U+D") != std::string_view::npos;
     return Unexpected(NotJson(text, std::max(error.byte, std::size_t{1}) - 1, is_surrogate));
   } catch (const BodyJson::exception&) {
     // A number is outside the range of double.

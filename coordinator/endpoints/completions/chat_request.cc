@@ -180,10 +180,12 @@ struct ChatPrompt {
   std::optional<SplitPromptIds> split;  ///< Set if the conversation was taken apart.
 
   std::int64_t num_tokens() const {
-    std::size_t tokens = ids.size() + (split ? split->question.size() : 0);
-    for (const std::vector<TokenId>& chunk :
-         split ? split->chunks : std::vector<std::vector<TokenId>>()) {
-      tokens += chunk.size();
+    std::size_t tokens = ids.size();
+    if (split) {
+      tokens += split->question.size();
+      for (const std::vector<TokenId>& chunk : split->chunks) {
+        tokens += chunk.size();
+      }
     }
     return static_cast<std::int64_t>(tokens);
   }

@@ -436,10 +436,11 @@ std::int64_t CompletionsResponseBytesBound(const CompletionsRequest& request,
       message.has_max_tokens() ? message.max_tokens() : kDefaultMaxTokens;
   const std::int64_t choice = CompletionBytesBound(
       max_tokens, (message.return_token_ids() ? kTokenIdBytes : 0) + logprob_bytes);
+  const std::int64_t named = message.prompt_logprob_token_ids().ids_size();
   const std::int64_t prompt_token_bytes =
       (message.echo() ? prompt_bytes : 0) +
-      (message.has_prompt_logprobs() ? RankedBytes(message.prompt_logprobs()) : 0) + kListBytes +
-      message.prompt_logprob_token_ids().ids_size() * kNumberBytes;
+      (message.has_prompt_logprobs() ? RankedBytes(message.prompt_logprobs()) : 0) +
+      (named > 0 ? kListBytes + named * kNumberBytes : 0);
   std::int64_t bytes = std::min<std::int64_t>(message.prompt_size(), kMostPrompts) * choice;
   for (const v1::TextOrIds& prompt : message.prompt()) {
     if (message.echo()) {

@@ -61,6 +61,9 @@ TEST(ParseJson, AFaultSaysWhereItIsAndWhatStandsThere) {
   EXPECT_EQ(message(R"(["\ud800"])"),
             "The request is not JSON: a lone surrogate at column 9; in a text, \\uD800 to \\uDBFF "
             "and \\uDC00 to \\uDFFF come in pairs.");
+  EXPECT_EQ(message("[\"a surrogate U+D\x01\"]"),
+            "The request is not JSON: unexpected \"\\x01\" at column 18, after "
+            "\"a surrogate U+D\".");
 }
 
 TEST(ParseJson, WhatIsNotUtf8IsRefusedForThat) {

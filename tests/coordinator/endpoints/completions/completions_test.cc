@@ -248,5 +248,19 @@ TEST_F(CompletionsValidation, WhatIsNotSupportedIsRefusedByName) {
                      R"("stream_options":null,"seed":null,"skip_special_tokens":false})");
 }
 
+TEST(CompletionsBytes, OfAPromptCountOnlyIfTheyAreReturned) {
+  const auto bound = [](json fields) {
+    fields["prompt"] = Ids(100'000, 1);
+    fields["max_tokens"] = 1;
+    proto::ModelConfig config;
+    config.max_position_embeddings = 200'000;
+    return ReadFrom<v1::CompletionsRequest>(CompletionsEndpoint().FromJson(fields))
+        .ResponseBytesBound(config);
+  };
+  EXPECT_LT(bound(json::object()), 100'000);
+  EXPECT_GT(bound({{"prompt_logprob_token_ids", {7}}}), 1'000'000);
+  EXPECT_GT(bound({{"echo", true}}), 1'000'000);
+}
+
 }  // namespace completions_test
 }  // namespace scorecast::coordinator
