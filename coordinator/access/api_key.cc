@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::size_t kMaxNameBytes = 64;
+/// kOtherClients of the metrics.
+constexpr std::string_view kNoName = "other";
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -66,12 +68,20 @@ bool KeyDigest::operator==(const KeyDigest& other) const {
   return CRYPTO_memcmp(bytes_.data(), other.bytes_.data(), kBytes) == 0;
 }
 
+std::string QuotedUnlessKey(std::string_view word) {
+  return word.size() < kMinKeyBytes ? proto::Quoted(word)
+                                    : "a word of " + std::to_string(word.size()) + " bytes";
+}
+
 std::string KeyNameFault(std::string_view name) {
+  if (name == kNoName) {
+    return proto::Quoted(name) + " is no name of a key: metrics count several clients under it";
+  }
   if (!name.empty() && name.size() <= kMaxNameBytes && IsLetter(name.front()) &&
       std::ranges::all_of(name, IsNameCharacter)) {
     return "";
   }
-  return proto::Quoted(name) + " is no name of a key: a letter, then up to " +
+  return QuotedUnlessKey(name) + " is no name of a key: a letter, then up to " +
          std::to_string(kMaxNameBytes - 1) + " letters, digits, or any of - _ . @";
 }
 

@@ -50,13 +50,17 @@ struct ApiKey {
   bool operator==(const ApiKey&) const = default;
 };
 
-/// Why a text cannot be the name of a key; empty if it can.
-std::string KeyNameFault(std::string_view name);
-
 /// The fewest bytes of a key. Shorter ones can be guessed.
 inline constexpr std::size_t kMinKeyBytes = 16;
 /// The most. A longer text is no key.
 inline constexpr std::size_t kMaxKeyBytes = 512;
+
+/// A word of a file of keys for a message: in quotes, or only its length if it could be a key,
+/// which may stand where something else belongs.
+std::string QuotedUnlessKey(std::string_view word);
+
+/// Why a text cannot be the name of a key; empty if it can. Never repeats a key.
+std::string KeyNameFault(std::string_view name);
 
 /// A fresh key: 256 random bits as text. Throws StartupError if the system has no random bytes.
 std::string NewKey();

@@ -53,7 +53,8 @@ TEST(ApiKeys, AFaultOfTheFileIsOneLine) {
     const ApiKeys keys(file.path());
     ADD_FAILURE() << "must throw";
   } catch (const proto::StartupError& fault) {
-    EXPECT_EQ(fault.what(), "--api-keys " + file.path().string() + ": line 2: \"bob\" has no key");
+    EXPECT_EQ(fault.what(), "--api-keys " + file.path().string() +
+                                ": line 2: a name stands alone, without a key");
   }
   EXPECT_THROW(ApiKeys(file.path().parent_path() / "missing"), proto::StartupError);
   EXPECT_THROW(ApiKeys(file.path().parent_path()), proto::StartupError) << "a directory";

@@ -110,7 +110,8 @@ TEST_F(SocketKeys, ABrokenFileKeepsThem) {
   const v1::Error error = alice->Call(Reload()).error();
   EXPECT_EQ(error.code(), 409);
   EXPECT_EQ(error.reason(), "not_reloaded");
-  EXPECT_THAT(error.message(), HasSubstr("line 1: \"alice\" has no key; the keys stay"));
+  EXPECT_THAT(error.message(),
+              HasSubstr("line 1: a name stands alone, without a key; the keys stay"));
   EXPECT_TRUE(alice->Call(NumberedRequest(1)).has_score());
 }
 
