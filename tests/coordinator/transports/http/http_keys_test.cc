@@ -84,6 +84,22 @@ TEST_F(HttpKeys, OnlyTheStateOfTheServiceNeedsNone) {
   EXPECT_EQ(StatusOf(Post("/health", "{}")), 401);
   EXPECT_EQ(StatusOf("OPTIONS /v1/score HTTP/1.1\r\nHost: localhost\r\n\r\n"), 204)
       << "browsers ask without a key whether they may send one";
+  EXPECT_EQ(StatusOf("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"), 204);
+  EXPECT_EQ(StatusOf("OPTIONS /unknown HTTP/1.1\r\nHost: localhost\r\n\r\n"), 401);
+}
+
+TEST_F(HttpKeys, BodiesThatNoEndpointTakesAreNotHeld) {
+  constexpr std::size_t kBytes = std::size_t{256} << 10;
+  for (const std::string line :
+       {"GET /health", "OPTIONS /health", "OPTIONS /v1/score", "POST /v1/score"}) {
+    HttpClient client = server_.Connect();
+    client.Send(line + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(kBytes) +
+                "\r\n\r\n" + std::string(kBytes - 1, ' '));
+    usleep(50'000);  // All of it is read.
+    EXPECT_LE(server_.server().status().held_request_bytes, std::int64_t{128} << 10) << line;
+    client.Send(" ");
+    EXPECT_NE(client.Receive().status, 0) << line;
+  }
 }
 
 TEST_F(HttpKeys, ErrorsHaveTheFormOfTheEndpoint) {

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/wire/frame.h"
 #include "tests/coordinator/access/keys_file.h"
 #include "tests/coordinator/transports/ended_clients.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
@@ -79,6 +80,19 @@ TEST_F(SocketKeys, NoKeyAndAWrongOneAreRefused) {
   EXPECT_TRUE(client->Call(Authenticate(kAlice)).has_authenticated()) << "it may try again";
   EXPECT_EQ(client->Call(Authenticate("wrong")).error().code(), 401);
   EXPECT_EQ(client->Call(NumberedRequest(1)).error().code(), 401) << "it is no longer alice";
+}
+
+TEST_F(SocketKeys, LongRequestsOfStrangersAreNotHeld) {
+  const auto client = server_.Connect();
+  v1::Request request = NumberedRequest(1);
+  request.mutable_score()->mutable_query()->set_text(std::string(1'000'000, 'x'));
+  const std::string frame = proto::ToFrame(request);
+  WriteBytes(*client, frame.substr(0, frame.size() / 2));
+  EXPECT_EQ(client->Receive().error().code(), 401) << "before the rest has arrived";
+  EXPECT_EQ(server_.server().status().held_request_bytes, 0);
+  WriteBytes(*client, frame.substr(frame.size() / 2));
+  EXPECT_TRUE(client->Call(Authenticate(kAlice)).has_authenticated());
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
 }
 
 TEST_F(SocketKeys, ClientsShowTheirKeyWhenTheyConnect) {
