@@ -134,6 +134,8 @@ void HttpProtocol::Begin(const ConnectionPtr& connection) {
     return;
   }
   message_.emplace();
+  // The last request's key says nothing of this one.
+  connection->ForgetClient();
   connection->BeginReading(server_->options.header_timeout);
   ReadHeader(connection);
 }

@@ -118,7 +118,10 @@ TEST_F(HttpKeys, AKeyNamesTheClientOfEachRequest) {
   client.Call(ScorePost(1, Bearer(kAlice)));
   client.Call(ScorePost(2, Bearer(kBob)));
   client.Call(ScorePost(3, Bearer("wrong")));
-  EXPECT_THAT(ended_.Take(), ElementsAre("alice 200", "bob 200", "127.0.0.1 401"));
+  client.Call(ScorePost(4, Bearer(kAlice)));
+  client.Call("GET / HTTP/1.1\r\nbad field\r\n\r\n");
+  EXPECT_THAT(ended_.Take(),
+              ElementsAre("alice 200", "bob 200", "127.0.0.1 401", "alice 200", "127.0.0.1 400"));
 }
 
 TEST_F(HttpKeys, AnEditedFileRevokesAKeyOfAnOpenConnection) {
