@@ -42,6 +42,7 @@ TEST(ApiKeys, OnlyHoldersOfKeysAreLetIn) {
   const auto found = keys.Find({"", "wrong", kBob});
   ASSERT_TRUE(found) << "one of several that is right is enough";
   EXPECT_EQ((*found)->key.name, "bob");
+  EXPECT_EQ(keys.Find({"1", "2", "3", "4", kBob}).error().code, 401) << "not any number of them";
   EXPECT_THAT(keys.Find({}).error().message, HasSubstr("needs an API key"));
   EXPECT_THAT(keys.Find({"wrong"}).error().message, Not(HasSubstr("needs an API key")));
   EXPECT_EQ(keys.LetIn(nullptr, "model", kNow).error().code, 401);
