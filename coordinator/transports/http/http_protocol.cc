@@ -185,7 +185,7 @@ std::optional<proto::Error> HttpProtocol::Identify(Connection& connection) {
     auto found = context_.keys->Find(head.api_keys);
     if (found) {
       holder = *std::move(found);
-      client = {holder->name, client.connection, holder->name};
+      client = holder->Client(client.connection);
     } else {
       fault = std::move(found).error();
     }

@@ -54,9 +54,9 @@ void Authenticate(const std::string& key, Connection& connection, const ApiKeys*
     Refuse(holder.error(), connection, response);
     return;
   }
-  const ClientName name = (*holder)->name;
-  response.mutable_authenticated()->set_name(std::string(name.text()));
-  connection.SetClient({name, connection.peer().connection, name}, *std::move(holder));
+  response.mutable_authenticated()->set_name((*holder)->key.name);
+  ClientId client = (*holder)->Client(connection.peer().connection);
+  connection.SetClient(std::move(client), *std::move(holder));
 }
 
 void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {

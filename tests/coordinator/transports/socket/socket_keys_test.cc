@@ -118,6 +118,15 @@ TEST_F(SocketKeys, AnEditedFileRevokesAKeyOfAnOpenConnection) {
   EXPECT_TRUE(bob->Call(NumberedRequest(1)).has_score());
 }
 
+TEST_F(SocketKeys, AKeyThatIsRenamedHasItsNewNameOnAnOpenConnection) {
+  const auto client = ConnectWith(kAlice);
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  file_.Write(std::string("carol ") + kAlice + "\n");
+  EXPECT_EQ(client->Call(Reload()).reloaded().keys(), 1U);
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  EXPECT_THAT(ended_.Take(), ElementsAre("alice 200", "carol 200"));
+}
+
 TEST_F(SocketKeys, ABrokenFileKeepsThem) {
   const auto alice = ConnectWith(kAlice);
   file_.Write("alice\n");
