@@ -58,7 +58,10 @@ ApiKeys::FileState ApiKeys::StateOf(const struct stat& status) {
   return std::vector<std::int64_t>{
       static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
       static_cast<std::int64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtim.tv_sec),
-      static_cast<std::int64_t>(status.st_mtim.tv_nsec)};
+      static_cast<std::int64_t>(status.st_mtim.tv_nsec),
+      // Also that of its rights.
+      static_cast<std::int64_t>(status.st_ctim.tv_sec),
+      static_cast<std::int64_t>(status.st_ctim.tv_nsec)};
 }
 
 ApiKeys::FileState ApiKeys::CurrentState() const {
@@ -185,8 +188,19 @@ proto::Expected<Holder> ApiKeys::LetIn(const Holder& holder, std::string_view mo
   return current;
 }
 
+proto::Expected<KeyChanges, std::string> ApiKeys::Unchanged() const {
+  const std::lock_guard lock(mutex_);
+  if (!fault_.empty()) {
+    return proto::Unexpected(fault_);
+  }
+  return KeyChanges{.keys = holders_->by_hash.size()};
+}
+
 proto::Expected<KeyChanges, std::string> ApiKeys::Reload() {
-  const std::lock_guard reading(reading_);
+  const std::unique_lock reading(reading_, std::try_to_lock);
+  if (!reading || !HasFileChanged()) {
+    return Unchanged();
+  }
   const std::shared_ptr<const Holders> before = Current();
   std::shared_ptr<const Holders> now;
   try {
@@ -194,11 +208,14 @@ proto::Expected<KeyChanges, std::string> ApiKeys::Reload() {
   } catch (const std::exception& fault) {
     std::string text = std::string(fault.what()) + "; the keys stay as they were";
     proto::LogWarning("{}", text);
+    const std::lock_guard lock(mutex_);
+    fault_ = text;
     return proto::Unexpected(std::move(text));
   }
   {
     const std::lock_guard lock(mutex_);
     holders_ = now;
+    fault_.clear();
   }
   const std::set<std::string> is = DigestsOf(now->by_hash);
   const std::set<std::string> was = DigestsOf(before->by_hash);

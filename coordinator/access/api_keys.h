@@ -68,8 +68,10 @@ class ApiKeys {
   proto::Expected<Holder> LetIn(const Holder& holder, std::string_view model,
                                 Clock::time_point now) const;
 
-  /// Reads the file again. If that fails, the keys stay as they were, and the error is one line.
-  /// Logs either.
+  /// Reads the file again if it has changed, and logs what it finds. If it has a fault, the keys
+  /// stay as they were, and the error is one line. A file that has not changed is not read: the
+  /// keys are then the same, or the error is. Does not wait for another thread that reads it: what
+  /// that one has not seen is read by the next call.
   proto::Expected<KeyChanges, std::string> Reload();
   /// Whether the file is another one than when it was read last, or has another time or size.
   bool HasFileChanged() const;
@@ -90,6 +92,8 @@ class ApiKeys {
   FileState CurrentState() const;
   /// Reads the file, and makes its holders. Throws StartupError.
   Holders Read();
+  /// The result of Reload if the file has not changed.
+  proto::Expected<KeyChanges, std::string> Unchanged() const;
   std::shared_ptr<const Holders> Current() const;
   /// Null if no holder has the key.
   Holder HolderOf(const KeyDigest& digest, const Holders& holders) const;
@@ -102,7 +106,8 @@ class ApiKeys {
 
   std::mutex reading_;  ///< One reads the file at a time.
   mutable std::mutex mutex_;
-  FileState state_;  ///< When it was read last, whether or not that succeeded.
+  FileState state_;    ///< When it was read last, whether or not that succeeded.
+  std::string fault_;  ///< Why the last reading failed; empty if it did not.
   std::shared_ptr<const Holders> holders_;
 };
 

@@ -75,6 +75,10 @@ TEST(ApiKeys, AFileThatIsReadAgainRevokesKeys) {
   EXPECT_EQ(changes->added, 1U);
   EXPECT_EQ(changes->revoked, 1U);
   EXPECT_FALSE(keys.HasFileChanged());
+  const auto again = keys.Reload();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->keys, 2U);
+  EXPECT_EQ(again->added + again->revoked, 0U) << "it has not changed";
   EXPECT_EQ(LetIn(keys, kAlice), "401");
   EXPECT_EQ(keys.LetIn(alice, "model", kNow).error().code, 401) << "of an open connection";
   EXPECT_EQ(LetIn(keys, "sk-carol-0123456789"), "carol");
@@ -89,6 +93,7 @@ TEST(ApiKeys, ABrokenFileKeepsTheKeys) {
     ASSERT_FALSE(changes);
     EXPECT_THAT(changes.error(), HasSubstr("the keys stay as they were"));
     EXPECT_FALSE(keys.HasFileChanged()) << "it is not read again until it changes";
+    EXPECT_EQ(keys.Reload().error(), changes.error()) << "it still has its fault";
     EXPECT_EQ(LetIn(keys, kAlice), "alice");
   }
   std::filesystem::remove(file.path());

@@ -149,8 +149,9 @@ TEST_F(HttpKeys, LimitsAreRefusedWithTheirCodes) {
   file_.Write(KeysFile::Alice("requests_per_minute: 2") + "bob " + kBob + " models: another\n");
   ASSERT_TRUE(keys_->Reload());
   EXPECT_EQ(StatusOf(Get("/metrics", Bearer(kAlice))), 200) << "no request to an endpoint";
+  EXPECT_EQ(StatusOf(Post("/v1/unknown", "{}", Bearer(kAlice))), 404) << "nor is this";
   EXPECT_EQ(ScoreWith(Bearer(kAlice)), 200);
-  EXPECT_EQ(ScoreWith(Bearer(kAlice)), 200);
+  EXPECT_EQ(StatusOf(Post("/v1/score", "no JSON", Bearer(kAlice))), 400) << "which counts";
   const HttpReply refused = server_.Call(ScorePost(1, Bearer(kAlice)));
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(refused.Reason(), "rate_limit_exceeded");
