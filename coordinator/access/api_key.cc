@@ -1,6 +1,7 @@
 #include "coordinator/access/api_key.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::size_t kMaxNameBytes = 64;
+/// kOtherClients of the metrics.
+constexpr std::string_view kNoName = "other";
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -66,27 +69,49 @@ bool KeyDigest::operator==(const KeyDigest& other) const {
   return CRYPTO_memcmp(bytes_.data(), other.bytes_.data(), kBytes) == 0;
 }
 
+std::uint64_t KeyDigest::Hash(const Secret& secret) const {
+  std::array<unsigned char, 2 * kBytes> both{};
+  std::ranges::copy(secret, both.begin());
+  std::ranges::copy(bytes_, both.begin() + kBytes);
+  Secret hashed{};
+  SHA256(both.data(), both.size(), hashed.data());
+  std::uint64_t hash = 0;
+  std::memcpy(&hash, hashed.data(), sizeof(hash));
+  return hash;
+}
+
+std::string QuotedUnlessKey(std::string_view word) {
+  return word.size() < kMinKeyBytes ? proto::Quoted(word)
+                                    : "a word of " + std::to_string(word.size()) + " bytes";
+}
+
 std::string KeyNameFault(std::string_view name) {
+  if (name == kNoName) {
+    return proto::Quoted(name) + " is no name of a key: metrics count several clients under it";
+  }
   if (!name.empty() && name.size() <= kMaxNameBytes && IsLetter(name.front()) &&
       std::ranges::all_of(name, IsNameCharacter)) {
     return "";
   }
-  return proto::Quoted(name) + " is no name of a key: a letter, then up to " +
+  return QuotedUnlessKey(name) + " is no name of a key: a letter, then up to " +
          std::to_string(kMaxNameBytes - 1) + " letters, digits, or any of - _ . @";
 }
 
-std::string NewKey() {
-  constexpr std::size_t kRandomBytes = 32;
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::array<unsigned char, kRandomBytes> bytes{};
+KeyDigest::Secret NewSecret() {
+  KeyDigest::Secret bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
     throw proto::StartupError("the system has no random bytes for a key");
   }
+  return bytes;
+}
+
+std::string NewKey() {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string key = "sk-";
   unsigned bits = 0;
   unsigned pending = 0;
-  for (const unsigned char byte : bytes) {
+  for (const unsigned char byte : NewSecret()) {
     pending = (pending << 8) | byte;
     for (bits += 8; bits >= 6; bits -= 6) {
       key += kDigits[(pending >> (bits - 6)) & 63];

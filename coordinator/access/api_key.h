@@ -13,6 +13,9 @@ namespace scorecast::coordinator {
 /// The SHA-256 of a key.
 class KeyDigest {
  public:
+  static constexpr std::size_t kBytes = 32;
+  using Secret = std::array<unsigned char, kBytes>;
+
   static KeyDigest Of(std::string_view key);
   /// Nothing if the text is not 64 hexadecimal digits.
   static std::optional<KeyDigest> FromHex(std::string_view hex);
@@ -21,9 +24,11 @@ class KeyDigest {
   /// Takes the same time whatever bytes differ.
   bool operator==(const KeyDigest& other) const;
 
- private:
-  static constexpr std::size_t kBytes = 32;
+  /// For an index. The time of a look-up tells nothing of the digests in it, because `secret` is
+  /// not known.
+  std::uint64_t Hash(const Secret& secret) const;
 
+ private:
   std::array<unsigned char, kBytes> bytes_{};
 };
 
@@ -50,13 +55,20 @@ struct ApiKey {
   bool operator==(const ApiKey&) const = default;
 };
 
-/// Why a text cannot be the name of a key; empty if it can.
-std::string KeyNameFault(std::string_view name);
-
 /// The fewest bytes of a key. Shorter ones can be guessed.
 inline constexpr std::size_t kMinKeyBytes = 16;
 /// The most. A longer text is no key.
 inline constexpr std::size_t kMaxKeyBytes = 512;
+
+/// A word of a file of keys for a message: in quotes, or only its length if it could be a key,
+/// which may stand where something else belongs.
+std::string QuotedUnlessKey(std::string_view word);
+
+/// Why a text cannot be the name of a key; empty if it can. Never repeats a key.
+std::string KeyNameFault(std::string_view name);
+
+/// Random bytes. Throws StartupError if the system has none.
+KeyDigest::Secret NewSecret();
 
 /// A fresh key: 256 random bits as text. Throws StartupError if the system has no random bytes.
 std::string NewKey();

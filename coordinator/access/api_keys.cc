@@ -29,9 +29,10 @@ proto::Error NoKey() {
       "--api-key or SCORECAST_API_KEY for scorecast's commands.");
 }
 
-std::set<std::string> DigestsOf(const std::vector<Holder>& holders) {
+template <typename Holders>
+std::set<std::string> DigestsOf(const Holders& holders) {
   std::set<std::string> digests;
-  for (const Holder& holder : holders) {
+  for (const auto& [hash, holder] : holders) {
     digests.insert(holder->key.digest.ToHex());
   }
   return digests;
@@ -57,7 +58,10 @@ ApiKeys::FileState ApiKeys::StateOf(const struct stat& status) {
   return std::vector<std::int64_t>{
       static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
       static_cast<std::int64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtim.tv_sec),
-      static_cast<std::int64_t>(status.st_mtim.tv_nsec)};
+      static_cast<std::int64_t>(status.st_mtim.tv_nsec),
+      // Also that of its rights.
+      static_cast<std::int64_t>(status.st_ctim.tv_sec),
+      static_cast<std::int64_t>(status.st_ctim.tv_nsec)};
 }
 
 ApiKeys::FileState ApiKeys::CurrentState() const {
@@ -85,12 +89,13 @@ ApiKeys::Holders ApiKeys::Read() {
                       name_);
   }
   std::map<std::string, std::shared_ptr<RequestWindow>> windows;  // By name.
+  Holders holders;
   if (const std::shared_ptr<const Holders> before = Current()) {
-    for (const Holder& holder : *before) {
+    holders.reading = before->reading + 1;
+    for (const auto& [hash, holder] : before->by_hash) {
       windows[holder->key.name] = holder->window;
     }
   }
-  Holders holders;
   for (ApiKey& key : file->keys) {
     auto holder = std::make_shared<KeyHolder>();
     holder->name = ClientName(key.name);
@@ -100,7 +105,9 @@ ApiKeys::Holders ApiKeys::Read() {
       window = std::make_shared<RequestWindow>();
     }
     holder->window = window;
-    holders.push_back(std::move(holder));
+    holder->reading = holders.reading;
+    const std::uint64_t hash = holder->key.digest.Hash(secret_);
+    holders.by_hash.emplace(hash, std::move(holder));
   }
   return holders;
 }
@@ -110,37 +117,46 @@ std::shared_ptr<const ApiKeys::Holders> ApiKeys::Current() const {
   return holders_;
 }
 
-Holder ApiKeys::HolderOf(const KeyDigest& digest) const {
-  const std::shared_ptr<const Holders> holders = Current();
-  Holder found;
-  for (const Holder& holder : *holders) {  // To the end, so that the time tells nothing.
-    if (holder->key.digest == digest) {
-      found = holder;
+Holder ApiKeys::HolderOf(const KeyDigest& digest, const Holders& holders) const {
+  const auto [first, last] = holders.by_hash.equal_range(digest.Hash(secret_));
+  for (auto at = first; at != last; ++at) {
+    if (at->second->key.digest == digest) {
+      return at->second;
     }
   }
-  return found;
+  return nullptr;
+}
+
+Holder ApiKeys::Renewed(const Holder& holder) const {
+  const std::shared_ptr<const Holders> holders = Current();
+  return holder->reading == holders->reading ? holder : HolderOf(holder->key.digest, *holders);
 }
 
 proto::Expected<Holder> ApiKeys::Find(const std::vector<std::string>& keys) const {
-  bool has_key = false;
+  const std::shared_ptr<const Holders> holders = Current();
+  std::size_t shown = 0;
   for (const std::string& key : keys) {
-    if (key.empty() || key.size() > kMaxKeyBytes) {
-      has_key = has_key || !key.empty();
+    if (key.empty()) {
       continue;
     }
-    has_key = true;
-    if (Holder holder = HolderOf(KeyDigest::Of(key))) {
+    if (++shown > kMaxShownKeys) {
+      break;
+    }
+    if (key.size() > kMaxKeyBytes) {
+      continue;
+    }
+    if (Holder holder = HolderOf(KeyDigest::Of(key), *holders)) {
       return holder;
     }
   }
-  return proto::Unexpected(has_key ? WrongKey() : NoKey());
+  return proto::Unexpected(shown == 0 ? NoKey() : WrongKey());
 }
 
 std::optional<proto::Error> ApiKeys::KeyFault(const Holder& holder) const {
   if (holder == nullptr) {
     return NoKey();
   }
-  return HolderOf(holder->key.digest) == nullptr ? std::optional(WrongKey()) : std::nullopt;
+  return Renewed(holder) == nullptr ? std::optional(WrongKey()) : std::nullopt;
 }
 
 proto::Expected<Holder> ApiKeys::LetIn(const Holder& holder, std::string_view model,
@@ -148,7 +164,7 @@ proto::Expected<Holder> ApiKeys::LetIn(const Holder& holder, std::string_view mo
   if (holder == nullptr) {
     return proto::Unexpected(NoKey());
   }
-  Holder current = HolderOf(holder->key.digest);
+  Holder current = Renewed(holder);
   if (current == nullptr) {
     return proto::Unexpected(WrongKey());
   }
@@ -172,8 +188,19 @@ proto::Expected<Holder> ApiKeys::LetIn(const Holder& holder, std::string_view mo
   return current;
 }
 
+proto::Expected<KeyChanges, std::string> ApiKeys::Unchanged() const {
+  const std::lock_guard lock(mutex_);
+  if (!fault_.empty()) {
+    return proto::Unexpected(fault_);
+  }
+  return KeyChanges{.keys = holders_->by_hash.size()};
+}
+
 proto::Expected<KeyChanges, std::string> ApiKeys::Reload() {
-  const std::lock_guard reading(reading_);
+  const std::unique_lock reading(reading_, std::try_to_lock);
+  if (!reading || !HasFileChanged()) {
+    return Unchanged();
+  }
   const std::shared_ptr<const Holders> before = Current();
   std::shared_ptr<const Holders> now;
   try {
@@ -181,14 +208,17 @@ proto::Expected<KeyChanges, std::string> ApiKeys::Reload() {
   } catch (const std::exception& fault) {
     std::string text = std::string(fault.what()) + "; the keys stay as they were";
     proto::LogWarning("{}", text);
+    const std::lock_guard lock(mutex_);
+    fault_ = text;
     return proto::Unexpected(std::move(text));
   }
   {
     const std::lock_guard lock(mutex_);
     holders_ = now;
+    fault_.clear();
   }
-  const std::set<std::string> is = DigestsOf(*now);
-  const std::set<std::string> was = DigestsOf(*before);
+  const std::set<std::string> is = DigestsOf(now->by_hash);
+  const std::set<std::string> was = DigestsOf(before->by_hash);
   const auto missing = [](const std::set<std::string>& from, const std::set<std::string>& in) {
     return static_cast<std::size_t>(
         std::ranges::count_if(from, [&in](const std::string& one) { return !in.contains(one); }));

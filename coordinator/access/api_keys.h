@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <sys/stat.h>
@@ -26,7 +28,10 @@ struct KeyHolder {
   ApiKey key;
   ClientName name;  ///< The key's: that of the client, for all that clients share.
   std::shared_ptr<RequestWindow> window;
+  std::uint64_t reading = 0;  ///< Which reading of the file has found it.
 
+  /// The holder as the client of a connection's requests.
+  ClientId Client(std::uint64_t connection) const { return {name, connection, name}; }
   /// Job::cache_salt of a request of the holder that has a salt of its own, or an empty one. No
   /// request of another holder has the same one, unless both share.
   std::string CacheSalt(std::string_view request_salt) const;
@@ -44,10 +49,14 @@ struct KeyChanges {
 /// The keys of a service, which are those of a file. Safe to use from any thread.
 class ApiKeys {
  public:
+  /// A request has them in up to three fields.
+  static constexpr std::size_t kMaxShownKeys = 4;
+
   /// Reads the file. Throws StartupError, one line that names the file, and the line at fault.
   explicit ApiKeys(std::filesystem::path file);
 
-  /// The holder of the first of `keys` that is valid; empty texts are no keys. Otherwise a 401.
+  /// The holder of the first of `keys` that is valid; otherwise a 401. Empty texts are no keys, and
+  /// those behind the first kMaxShownKeys are not looked at.
   proto::Expected<Holder> Find(const std::vector<std::string>& keys) const;
 
   /// The 401 of a holder whose key is no longer valid, or of a client that has shown none.
@@ -59,16 +68,22 @@ class ApiKeys {
   proto::Expected<Holder> LetIn(const Holder& holder, std::string_view model,
                                 Clock::time_point now) const;
 
-  /// Reads the file again. If that fails, the keys stay as they were, and the error is one line.
-  /// Logs either.
+  /// Reads the file again if it has changed, and logs what it finds. If it has a fault, the keys
+  /// stay as they were, and the error is one line. A file that has not changed is not read: the
+  /// keys are then the same, or the error is. Does not wait for another thread that reads it: what
+  /// that one has not seen is read by the next call.
   proto::Expected<KeyChanges, std::string> Reload();
   /// Whether the file is another one than when it was read last, or has another time or size.
   bool HasFileChanged() const;
 
-  std::size_t size() const { return Current()->size(); }
+  std::size_t size() const { return Current()->by_hash.size(); }
 
  private:
-  using Holders = std::vector<Holder>;
+  /// What a reading of the file has found.
+  struct Holders {
+    std::uint64_t reading = 0;                               ///< Readings are numbered.
+    std::unordered_multimap<std::uint64_t, Holder> by_hash;  ///< See KeyDigest::Hash.
+  };
 
   /// What tells one state of the file from another; nothing if there is no file.
   using FileState = std::optional<std::vector<std::int64_t>>;
@@ -77,16 +92,22 @@ class ApiKeys {
   FileState CurrentState() const;
   /// Reads the file, and makes its holders. Throws StartupError.
   Holders Read();
+  /// The result of Reload if the file has not changed.
+  proto::Expected<KeyChanges, std::string> Unchanged() const;
   std::shared_ptr<const Holders> Current() const;
   /// Null if no holder has the key.
-  Holder HolderOf(const KeyDigest& digest) const;
+  Holder HolderOf(const KeyDigest& digest, const Holders& holders) const;
+  /// The holder as the file now has it; null if it no longer has the key.
+  Holder Renewed(const Holder& holder) const;
 
   const std::filesystem::path path_;
   const std::string name_;  ///< The file's, for messages.
+  const KeyDigest::Secret secret_ = NewSecret();
 
   std::mutex reading_;  ///< One reads the file at a time.
   mutable std::mutex mutex_;
-  FileState state_;  ///< When it was read last, whether or not that succeeded.
+  FileState state_;    ///< When it was read last, whether or not that succeeded.
+  std::string fault_;  ///< Why the last reading failed; empty if it did not.
   std::shared_ptr<const Holders> holders_;
 };
 

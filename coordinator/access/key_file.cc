@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "coordinator/schedule/job.h"
-#include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
 constexpr std::string_view kDigestPrefix = "sha256:";
-/// Bounds the time of a look-up, which compares with each.
+/// Bounds the memory, and the time of reading.
 constexpr std::size_t kMaxKeys = 10'000;
 constexpr std::int64_t kMaxRequestsPerMinute = 1'000'000;
 constexpr std::int64_t kMaxWaitingTokens = std::int64_t{1} << 40;
@@ -52,7 +51,7 @@ Fault ReadNumber(std::string_view field, std::string_view text, std::int64_t lea
   const auto [stop, fault] = std::from_chars(text.data(), end, value);
   if (fault != std::errc() || stop != end || value < least || value > most) {
     return std::string(field) + " is a number from " + std::to_string(least) + " to " +
-           std::to_string(most) + ", not " + proto::Quoted(text);
+           std::to_string(most) + ", not " + QuotedUnlessKey(text);
   }
   to = static_cast<Number>(value);
   return std::nullopt;
@@ -75,7 +74,9 @@ Fault ReadLimit(std::string_view field, std::string_view value, KeyLimits& limit
     for (const std::string_view known : kFields) {
       all += (all.empty() ? "" : " ") + std::string(known);
     }
-    return proto::Quoted(field) + " is no limit of a key: there are " + all;
+    // A word without a colon is perhaps a second key.
+    return (field.ends_with(':') ? QuotedUnlessKey(field) : "a word without a colon") +
+           " is no limit of a key: there are " + all;
   }
   if (value.empty()) {
     return std::string(field) + " has no value";
@@ -94,7 +95,7 @@ Fault ReadLimit(std::string_view field, std::string_view value, KeyLimits& limit
   }
   limits.shares_cache = value == "shared";
   return limits.shares_cache ? std::nullopt
-                             : Fault("salt: may only be shared, not " + proto::Quoted(value));
+                             : Fault("salt: may only be shared, not " + QuotedUnlessKey(value));
 }
 
 /// Reads the key of a line, which messages never repeat.
@@ -126,7 +127,7 @@ Fault ReadLine(std::string_view line, ApiKey& key, bool& is_plain) {
   key.name = name;
   const std::string_view text = words.Next();
   if (text.empty()) {
-    return proto::Quoted(name) + " has no key";
+    return "a name stands alone, without a key";  // Or a key without a name.
   }
   if (Fault fault = ReadKey(text, key.digest, is_plain)) {
     return fault;
@@ -171,7 +172,7 @@ proto::Expected<KeyFile, std::string> ParseKeyFile(std::string_view text) {
       return fault(*found);
     }
     if (const auto [at, is_new] = lines.emplace(key.name, number); !is_new) {
-      return fault("the name " + proto::Quoted(key.name) + " is that of line " +
+      return fault("the name, " + QuotedUnlessKey(key.name) + ", is that of line " +
                    std::to_string(at->second));
     }
     if (const auto [at, is_new] = key_lines.emplace(key.digest.ToHex(), number); !is_new) {

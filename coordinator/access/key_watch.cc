@@ -10,7 +10,7 @@ void KeyWatch::Run(const std::stop_token& stop, std::chrono::milliseconds interv
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     wake_.wait_for(lock, stop, interval, [] { return false; });
-    if (!stop.stop_requested() && keys_.HasFileChanged()) {
+    if (!stop.stop_requested()) {
       static_cast<void>(keys_.Reload());  // Logs what it finds.
     }
   }

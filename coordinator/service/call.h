@@ -63,8 +63,11 @@ class Call : public std::enable_shared_from_this<Call> {
 
   /// Not called if the request names no endpoint.
   void SetEndpoint(const Endpoint& endpoint) { endpoint_ = &endpoint; }
-  /// Who was let in with a key. Not called if clients need none.
-  void SetHolder(Holder holder) { holder_ = std::move(holder); }
+  /// Who was let in with a key, and is the client from now on. Not called if clients need none.
+  void SetHolder(Holder holder) {
+    holder_ = std::move(holder);
+    client_ = holder_->Client(client_.connection);
+  }
   void SetArrived(Clock::time_point arrived) { arrived_ = arrived; }
   /// `bytes` are those of the request. They stay held until it is prepared or over.
   void HoldBytes(Held bytes) { bytes_ = std::move(bytes); }
@@ -148,7 +151,7 @@ class Call : public std::enable_shared_from_this<Call> {
   /// Tells the observer, once.
   void Observe(int code, const EndpointResponse* response);
 
-  const ClientId client_;
+  ClientId client_;
   Clock::time_point arrived_;
   Holder holder_;
   const Endpoint* endpoint_ = nullptr;

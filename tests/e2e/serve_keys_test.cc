@@ -120,7 +120,8 @@ TEST(ServeKeys, LetTheirHoldersIn) {
   WriteFile(file, "broken\n");
   const ProcessResult kept = run("reload", carol);
   EXPECT_EQ(kept.exit_code, 1);
-  EXPECT_THAT(kept.err, HasSubstr("line 1: \"broken\" has no key; the keys stay as they were"));
+  EXPECT_THAT(kept.err,
+              HasSubstr("line 1: a name stands alone, without a key; the keys stay as they were"));
   EXPECT_THAT(http.Call(Get("/metrics", bearer(carol))).body,
               AllOf(HasSubstr("client=\"alice\",code=\"200\""),
                     HasSubstr("client=\"127.0.0.1\",code=\"401\"")));

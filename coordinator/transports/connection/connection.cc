@@ -33,6 +33,8 @@ Connection::Connection(ClientId peer, std::unique_ptr<ByteStream> stream,
                        std::shared_ptr<AddressBytes> address_bytes, Closed closed)
     : peer_(std::move(peer)),
       client_(peer_),
+      turns_client_(peer_),
+      bytes_client_(peer_.address),
       stream_(std::move(stream)),
       protocol_(std::move(protocol)),
       context_(context),
@@ -50,20 +52,27 @@ std::shared_ptr<HeldBytes> Connection::NewReplyCount() const {
 
 void Connection::SetClient(ClientId client, Holder holder) {
   holder_ = std::move(holder);
-  if (client == client_) {
-    return;
-  }
   client_ = std::move(client);
-  const ByteStream::executor_type executor = stream_->get_executor();
-  if (const auto* const turns = executor.target<TurnExecutor>()) {
-    turns->MoveTo(client_);
+  if (turns_client_ != client_) {
+    turns_client_ = client_;
+    const ByteStream::executor_type executor = stream_->get_executor();
+    if (const auto* const turns = executor.target<TurnExecutor>()) {
+      turns->MoveTo(client_);
+    }
   }
   // Otherwise the bytes of a client that changes all the time would have no bound.
-  if (context_.bytes_of && in_flight_.empty() && replies_.empty()) {
-    address_bytes_ = context_.bytes_of(client_.address);
+  const bool may_move = context_.bytes_of && in_flight_.empty() && replies_.empty();
+  if (may_move && bytes_client_ != client_.address) {
+    bytes_client_ = client_.address;
+    address_bytes_ = context_.bytes_of(bytes_client_);
     held_replies_ = NewReplyCount();
     turn_.reset();
   }
+}
+
+void Connection::ForgetClient() {
+  client_ = peer_;
+  holder_ = nullptr;
 }
 
 void Connection::Start() {

@@ -103,6 +103,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// has its turns among those of the client, and its bytes count there, unless some of the
   /// connection's bytes still count elsewhere. Called while no bytes of HoldRequest are awaited.
   void SetClient(ClientId client, Holder holder);
+  /// Who makes the next request is not known yet: until SetClient is called, faults count as the
+  /// peer's. Turns and bytes stay where they are, since most often the client is the same.
+  void ForgetClient();
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return has_ended() || reads_no_more_; }
 
@@ -200,6 +203,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const ClientId peer_;
   std::optional<boost::asio::ip::address> proxy_;
   ClientId client_;  ///< See SetClient.
+  // Clients of which SetClient was told.
+  ClientId turns_client_;    ///< Has the turns.
+  ClientName bytes_client_;  ///< `address_bytes_` are its bytes.
   Holder holder_;
   const std::unique_ptr<ByteStream> stream_;
   const std::unique_ptr<Protocol> protocol_;

@@ -35,7 +35,9 @@ ConnectionCall::ConnectionCall(const std::shared_ptr<Connection>& connection,
       replies_(connection->replies()),
       format_(std::move(format)),
       arrived_bytes_(arrived_bytes) {
-  SetHolder(connection->holder());
+  if (connection->holder() != nullptr) {
+    SetHolder(connection->holder());
+  }
 }
 
 void ConnectionCall::Begun() {

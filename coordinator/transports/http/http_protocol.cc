@@ -134,6 +134,8 @@ void HttpProtocol::Begin(const ConnectionPtr& connection) {
     return;
   }
   message_.emplace();
+  // The last request's key says nothing of this one.
+  connection->ForgetClient();
   connection->BeginReading(server_->options.header_timeout);
   ReadHeader(connection);
 }
@@ -163,10 +165,15 @@ void HttpProtocol::ReadHeader(const ConnectionPtr& connection) {
 
 bool HttpProtocol::NeedsKey() const {
   const RequestHead& head = message_->header.head();
-  const Resource* const resource = message_->route.resource;
-  // Browsers ask with OPTIONS whether they may send a key.
-  return context_.keys != nullptr && head.method != "OPTIONS" &&
-         (resource == nullptr || !resource->is_open || !IsGet(head));
+  const Route& route = message_->route;
+  if (context_.keys == nullptr) {
+    return false;
+  }
+  if (head.method == "OPTIONS") {
+    // Browsers ask so whether they may send a key. The 404 of another path lists what there is.
+    return !route.exists() && head.path != "*";
+  }
+  return route.resource == nullptr || !route.resource->is_open || !IsGet(head);
 }
 
 std::optional<proto::Error> HttpProtocol::Identify(Connection& connection) {
@@ -178,7 +185,7 @@ std::optional<proto::Error> HttpProtocol::Identify(Connection& connection) {
     auto found = context_.keys->Find(head.api_keys);
     if (found) {
       holder = *std::move(found);
-      client = {holder->name, client.connection, holder->name};
+      client = holder->Client(client.connection);
     } else {
       fault = std::move(found).error();
     }
@@ -245,13 +252,18 @@ void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
   ReadBody(connection);
 }
 
+bool HttpProtocol::KeepsBody() const {
+  return !message_->fault && message_->route.endpoint != nullptr &&
+         message_->header.head().method == "POST";
+}
+
 bool HttpProtocol::Keep(std::string_view bytes) {
   Message& message = *message_;
   message.body_bytes += static_cast<std::int64_t>(bytes.size());
   if (message.body_bytes > context_.max_request_bytes) {
     return false;
   }
-  if (!message.fault) {
+  if (KeepsBody()) {
     message.body.text += bytes;
   }
   return true;
@@ -290,7 +302,7 @@ void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
   std::string_view rest = unparsed_;
   for (;;) {
     const std::uint64_t coming = std::min<std::uint64_t>(framing.left(), rest.size());
-    if (!message_->fault && message_->body.text.size() + coming > message_->body_limit) {
+    if (KeepsBody() && message_->body.text.size() + coming > message_->body_limit) {
       unparsed_.erase(0, unparsed_.size() - rest.size());
       HoldBody(connection);
       return;

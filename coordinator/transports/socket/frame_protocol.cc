@@ -77,6 +77,11 @@ void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
   if (length > static_cast<std::size_t>(context_.max_request_bytes)) {
     connection->SendError(FrameTooLarge(length, context_.max_request_bytes));
     SkipMessage(connection, length);
+  } else if (context_.keys != nullptr && connection->holder() == nullptr &&
+             length > kMaxSessionBytes) {
+    // It cannot be the key, and strangers' requests take no memory.
+    connection->SendError(*context_.keys->KeyFault(/*holder=*/nullptr));
+    SkipMessage(connection, length);
   } else {
     ReadMessage(connection, length);
   }

@@ -1,6 +1,5 @@
 #include "coordinator/transports/socket/session_messages.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -15,9 +14,6 @@
 
 namespace scorecast::coordinator {
 namespace {
-
-/// Such messages are short: a longer one is a request, whose parsing may take its time.
-constexpr std::size_t kMaxSessionBytes = std::size_t{4} << 10;
 
 /// Whether the message has a field with one of these messages, beside which it has no long ones.
 bool IsSessionMessage(const std::string& message) {
@@ -58,9 +54,9 @@ void Authenticate(const std::string& key, Connection& connection, const ApiKeys*
     Refuse(holder.error(), connection, response);
     return;
   }
-  const ClientName name = (*holder)->name;
-  response.mutable_authenticated()->set_name(std::string(name.text()));
-  connection.SetClient({name, connection.peer().connection, name}, *std::move(holder));
+  response.mutable_authenticated()->set_name((*holder)->key.name);
+  ClientId client = (*holder)->Client(connection.peer().connection);
+  connection.SetClient(std::move(client), *std::move(holder));
 }
 
 void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -7,6 +8,9 @@
 #include "coordinator/transports/connection/connection.h"
 
 namespace scorecast::coordinator {
+
+/// Such messages are short: a longer one is a request, whose parsing may take its time.
+inline constexpr std::size_t kMaxSessionBytes = std::size_t{4} << 10;
 
 /// The frame that answers a message about the connection or the server itself, which is no request
 /// to an endpoint: a v1::Authenticate, which sets the connection's client, or a v1::Reload. Nothing

@@ -42,6 +42,7 @@ TEST(ApiKeys, OnlyHoldersOfKeysAreLetIn) {
   const auto found = keys.Find({"", "wrong", kBob});
   ASSERT_TRUE(found) << "one of several that is right is enough";
   EXPECT_EQ((*found)->key.name, "bob");
+  EXPECT_EQ(keys.Find({"1", "2", "3", "4", kBob}).error().code, 401) << "not any number of them";
   EXPECT_THAT(keys.Find({}).error().message, HasSubstr("needs an API key"));
   EXPECT_THAT(keys.Find({"wrong"}).error().message, Not(HasSubstr("needs an API key")));
   EXPECT_EQ(keys.LetIn(nullptr, "model", kNow).error().code, 401);
@@ -53,7 +54,8 @@ TEST(ApiKeys, AFaultOfTheFileIsOneLine) {
     const ApiKeys keys(file.path());
     ADD_FAILURE() << "must throw";
   } catch (const proto::StartupError& fault) {
-    EXPECT_EQ(fault.what(), "--api-keys " + file.path().string() + ": line 2: \"bob\" has no key");
+    EXPECT_EQ(fault.what(), "--api-keys " + file.path().string() +
+                                ": line 2: a name stands alone, without a key");
   }
   EXPECT_THROW(ApiKeys(file.path().parent_path() / "missing"), proto::StartupError);
   EXPECT_THROW(ApiKeys(file.path().parent_path()), proto::StartupError) << "a directory";
@@ -73,6 +75,10 @@ TEST(ApiKeys, AFileThatIsReadAgainRevokesKeys) {
   EXPECT_EQ(changes->added, 1U);
   EXPECT_EQ(changes->revoked, 1U);
   EXPECT_FALSE(keys.HasFileChanged());
+  const auto again = keys.Reload();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->keys, 2U);
+  EXPECT_EQ(again->added + again->revoked, 0U) << "it has not changed";
   EXPECT_EQ(LetIn(keys, kAlice), "401");
   EXPECT_EQ(keys.LetIn(alice, "model", kNow).error().code, 401) << "of an open connection";
   EXPECT_EQ(LetIn(keys, "sk-carol-0123456789"), "carol");
@@ -87,6 +93,7 @@ TEST(ApiKeys, ABrokenFileKeepsTheKeys) {
     ASSERT_FALSE(changes);
     EXPECT_THAT(changes.error(), HasSubstr("the keys stay as they were"));
     EXPECT_FALSE(keys.HasFileChanged()) << "it is not read again until it changes";
+    EXPECT_EQ(keys.Reload().error(), changes.error()) << "it still has its fault";
     EXPECT_EQ(LetIn(keys, kAlice), "alice");
   }
   std::filesystem::remove(file.path());

@@ -55,7 +55,10 @@ TEST(KeyFile, IsRefusedWithTheLineAndWithoutTheKey) {
   const std::vector<std::pair<std::string, std::string>> faults = {
       {"1alice " + std::string(kKey), "\"1alice\" is no name of a key"},
       {"al:ice " + std::string(kKey), "is no name of a key"},
-      {"bob", "\"bob\" has no key"},
+      {"bob", "a name stands alone, without a key"},
+      {"sk-secret-0123456789", "a name stands alone, without a key"},
+      {"0sk-secret-0123456789", "a word of 21 bytes is no name of a key"},
+      {"other sk-bob-0123456789ab", "\"other\" is no name of a key: metrics"},
       {"bob short", "the key has 5 characters, not 16 to 512"},
       {"bob sk-umlaut-0123\xc3\xa4"
        "56789",
@@ -63,14 +66,18 @@ TEST(KeyFile, IsRefusedWithTheLineAndWithoutTheKey) {
       {"bob sha256:" + std::string(kDigest).substr(1), "64 hexadecimal digits"},
       {"bob sha256:g" + std::string(kDigest).substr(1), "64 hexadecimal digits"},
       {"bob sk-bob-0123456789ab limit: 5", "\"limit:\" is no limit of a key: there are "},
-      {"bob sk-bob-0123456789ab salt", "\"salt\" is no limit of a key"},
+      {"bob sk-bob-0123456789ab salt", "a word without a colon is no limit of a key"},
+      {"bob sk-bob-0123456789ab sk-second-0123456789", "a word without a colon is no limit"},
+      {"bob sk-bob-0123456789ab sk-second-0123456789:", "a word of 21 bytes is no limit"},
+      {"bob sk-bob-0123456789ab salt: sk-second-0123456789", "not a word of 20 bytes"},
+      {"bob sk-bob-0123456789ab priority: sk-second-0123456789", "not a word of 20 bytes"},
       {"bob sk-bob-0123456789ab salt: own", "salt: may only be shared, not \"own\""},
       {"bob sk-bob-0123456789ab priority: 11", "priority: is a number from -10 to 10, not \"11\""},
       {"bob sk-bob-0123456789ab requests_per_minute: 0", "is a number from 1 to"},
       {"bob sk-bob-0123456789ab waiting_tokens:", "waiting_tokens: has no value"},
       {"bob sk-bob-0123456789ab models: ,", "models: names no model"},
       {"bob sk-bob-0123456789ab priority: 1 priority: 2", "priority: is given twice"},
-      {"alice sk-bob-0123456789ab", "the name \"alice\" is that of line 1"},
+      {"alice sk-bob-0123456789ab", "the name, \"alice\", is that of line 1"},
       {"bob sha256:" + std::string(kDigest), "the key is that of line 1"},
   };
   for (const auto& [line, fault] : faults) {

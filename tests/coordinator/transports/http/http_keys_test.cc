@@ -84,6 +84,22 @@ TEST_F(HttpKeys, OnlyTheStateOfTheServiceNeedsNone) {
   EXPECT_EQ(StatusOf(Post("/health", "{}")), 401);
   EXPECT_EQ(StatusOf("OPTIONS /v1/score HTTP/1.1\r\nHost: localhost\r\n\r\n"), 204)
       << "browsers ask without a key whether they may send one";
+  EXPECT_EQ(StatusOf("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"), 204);
+  EXPECT_EQ(StatusOf("OPTIONS /unknown HTTP/1.1\r\nHost: localhost\r\n\r\n"), 401);
+}
+
+TEST_F(HttpKeys, BodiesThatNoEndpointTakesAreNotHeld) {
+  constexpr std::size_t kBytes = std::size_t{256} << 10;
+  for (const std::string line :
+       {"GET /health", "OPTIONS /health", "OPTIONS /v1/score", "POST /v1/score"}) {
+    HttpClient client = server_.Connect();
+    client.Send(line + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(kBytes) +
+                "\r\n\r\n" + std::string(kBytes - 1, ' '));
+    usleep(50'000);  // All of it is read.
+    EXPECT_LE(server_.server().status().held_request_bytes, std::int64_t{128} << 10) << line;
+    client.Send(" ");
+    EXPECT_NE(client.Receive().status, 0) << line;
+  }
 }
 
 TEST_F(HttpKeys, ErrorsHaveTheFormOfTheEndpoint) {
@@ -102,7 +118,10 @@ TEST_F(HttpKeys, AKeyNamesTheClientOfEachRequest) {
   client.Call(ScorePost(1, Bearer(kAlice)));
   client.Call(ScorePost(2, Bearer(kBob)));
   client.Call(ScorePost(3, Bearer("wrong")));
-  EXPECT_THAT(ended_.Take(), ElementsAre("alice 200", "bob 200", "127.0.0.1 401"));
+  client.Call(ScorePost(4, Bearer(kAlice)));
+  client.Call("GET / HTTP/1.1\r\nbad field\r\n\r\n");
+  EXPECT_THAT(ended_.Take(),
+              ElementsAre("alice 200", "bob 200", "127.0.0.1 401", "alice 200", "127.0.0.1 400"));
 }
 
 TEST_F(HttpKeys, AnEditedFileRevokesAKeyOfAnOpenConnection) {
@@ -130,8 +149,9 @@ TEST_F(HttpKeys, LimitsAreRefusedWithTheirCodes) {
   file_.Write(KeysFile::Alice("requests_per_minute: 2") + "bob " + kBob + " models: another\n");
   ASSERT_TRUE(keys_->Reload());
   EXPECT_EQ(StatusOf(Get("/metrics", Bearer(kAlice))), 200) << "no request to an endpoint";
+  EXPECT_EQ(StatusOf(Post("/v1/unknown", "{}", Bearer(kAlice))), 404) << "nor is this";
   EXPECT_EQ(ScoreWith(Bearer(kAlice)), 200);
-  EXPECT_EQ(ScoreWith(Bearer(kAlice)), 200);
+  EXPECT_EQ(StatusOf(Post("/v1/score", "no JSON", Bearer(kAlice))), 400) << "which counts";
   const HttpReply refused = server_.Call(ScorePost(1, Bearer(kAlice)));
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(refused.Reason(), "rate_limit_exceeded");

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/wire/frame.h"
 #include "tests/coordinator/access/keys_file.h"
 #include "tests/coordinator/transports/ended_clients.h"
 #include "tests/coordinator/transports/socket/fake_socket_server.h"
@@ -81,6 +82,19 @@ TEST_F(SocketKeys, NoKeyAndAWrongOneAreRefused) {
   EXPECT_EQ(client->Call(NumberedRequest(1)).error().code(), 401) << "it is no longer alice";
 }
 
+TEST_F(SocketKeys, LongRequestsOfStrangersAreNotHeld) {
+  const auto client = server_.Connect();
+  v1::Request request = NumberedRequest(1);
+  request.mutable_score()->mutable_query()->set_text(std::string(1'000'000, 'x'));
+  const std::string frame = proto::ToFrame(request);
+  WriteBytes(*client, frame.substr(0, frame.size() / 2));
+  EXPECT_EQ(client->Receive().error().code(), 401) << "before the rest has arrived";
+  EXPECT_EQ(server_.server().status().held_request_bytes, 0);
+  WriteBytes(*client, frame.substr(frame.size() / 2));
+  EXPECT_TRUE(client->Call(Authenticate(kAlice)).has_authenticated());
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+}
+
 TEST_F(SocketKeys, ClientsShowTheirKeyWhenTheyConnect) {
   EXPECT_TRUE(ConnectWith(kAlice)->Call(NumberedRequest(1)).has_score());
   try {
@@ -104,13 +118,23 @@ TEST_F(SocketKeys, AnEditedFileRevokesAKeyOfAnOpenConnection) {
   EXPECT_TRUE(bob->Call(NumberedRequest(1)).has_score());
 }
 
+TEST_F(SocketKeys, AKeyThatIsRenamedHasItsNewNameOnAnOpenConnection) {
+  const auto client = ConnectWith(kAlice);
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  file_.Write(std::string("carol ") + kAlice + "\n");
+  EXPECT_EQ(client->Call(Reload()).reloaded().keys(), 1U);
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  EXPECT_THAT(ended_.Take(), ElementsAre("alice 200", "carol 200"));
+}
+
 TEST_F(SocketKeys, ABrokenFileKeepsThem) {
   const auto alice = ConnectWith(kAlice);
   file_.Write("alice\n");
   const v1::Error error = alice->Call(Reload()).error();
   EXPECT_EQ(error.code(), 409);
   EXPECT_EQ(error.reason(), "not_reloaded");
-  EXPECT_THAT(error.message(), HasSubstr("line 1: \"alice\" has no key; the keys stay"));
+  EXPECT_THAT(error.message(),
+              HasSubstr("line 1: a name stands alone, without a key; the keys stay"));
   EXPECT_TRUE(alice->Call(NumberedRequest(1)).has_score());
 }
 
