@@ -13,12 +13,14 @@ struct ssl_st;
 namespace scorecast::proto {
 
 /// One TLS connection over a TCP socket, which it neither owns nor waits for. Calls never block,
-/// whether or not the socket does. Not safe to use from several threads at the same time.
+/// whether or not the socket does, and each takes a bounded number of records, whatever the peer
+/// sends. Not safe to use from several threads at the same time.
 class TlsSession {
  public:
   enum class State {
     kDone,        ///< At least one byte was read or written, or the handshake has ended.
-    kNeedsRead,   ///< To be called again, with the same arguments, when the socket is readable.
+    kNeedsRead,   ///< To be called again, with the same arguments, when the socket is readable,
+                  ///< which it may be already.
     kNeedsWrite,  ///< The same when it is writable.
     kEnded,       ///< The peer sends no more.
     kFailed,      ///< The connection is of no further use: see fault().
@@ -41,7 +43,7 @@ class TlsSession {
   ~TlsSession();
 
   State Handshake();
-  /// Reads at most one record, of 16 KiB.
+  /// Reads bytes of at most one record, of 16 KiB.
   Result Read(std::span<char> into);
   Result Write(std::span<const char> from);
   /// Tells the peer, if the socket has room for it, that no more bytes will come.
@@ -63,6 +65,8 @@ class TlsSession {
   struct Impl;
 
   TlsSession(const TlsContext& context, int socket, std::vector<std::string> protocols);
+  /// Called before each call of OpenSSL.
+  void BeginCall();
   State StateOf(int result);
 
   std::unique_ptr<Impl> impl_;
