@@ -142,6 +142,9 @@ TlsContext TlsContext::OfServer(const TlsServerFiles& files) {
     }
     SSL_CTX_set_client_CA_list(context, names);  // Owns them.
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    // A session that is resumed would let a client in whose certificate has expired since.
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
   }
   return result;
 }

@@ -127,6 +127,24 @@ TEST_F(TlsClientsTest, AClientIsItsCertificatesName) {
   EXPECT_TRUE(Eventually([&] { return observer_.CountOf("web") == 1; }));
 }
 
+TEST_F(TlsClientsTest, SessionsWithACertificateAreNotResumed) {
+  const TlsClientFiles files = ca_.IssueClient("a", {.name = "a"});
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    TlsClient::Options options{
+        .ca = ca_.certificate(), .certificate = files.certificate, .key = files.key};
+    options.adapt = [version](SSL_CTX* context) {
+      SSL_CTX_set_min_proto_version(context, version);
+      SSL_CTX_set_max_proto_version(context, version);
+    };
+    TlsClient known(closed_.http, options);
+    EXPECT_EQ(known.Call(ScorePost(1)).first, 200);
+    EXPECT_FALSE(known.IsResumable());
+    TlsClient any(open_.http, options);
+    EXPECT_EQ(any.Call(ScorePost(1)).first, 200);
+    EXPECT_TRUE(any.IsResumable());
+  }
+}
+
 TEST_F(TlsClientsTest, OtherCertificatesOfClientsAreRefused) {
   EXPECT_THAT(FaultOf(closed_.frames, {.ca = ca_.certificate()}), HasSubstr("--tls-client-cert"));
   TlsClientFiles stranger = other_.IssueClient("stranger", {.name = "stranger"});
