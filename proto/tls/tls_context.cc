@@ -93,7 +93,7 @@ void TlsContext::CheckDates(const std::string& certificate) {
   is_valid_yet_ = X509_cmp_current_time(X509_get0_notBefore(own)) < 0;
   std::tm utc{};
   ASN1_TIME_to_tm(end, &utc);
-  valid_until_ = std::chrono::system_clock::from_time_t(timegm(&utc));
+  valid_until_ = std::chrono::sys_seconds(std::chrono::seconds(timegm(&utc)));
 }
 
 void TlsContext::SetOwn(const std::string& certificate, const std::string& key) {

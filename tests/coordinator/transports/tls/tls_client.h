@@ -37,7 +37,8 @@ class TlsClient {
   /// The protocol that ALPN chose; empty if none.
   std::string Protocol();
   const char* Version() { return SSL_get_version(stream_.native_handle()); }
-  /// Whether the server lets the session be resumed. With TLS 1.3 it says so beside its first reply.
+  /// Whether the server lets the session be resumed. With TLS 1.3 it says so beside its first
+  /// reply.
   bool IsResumable() {
     return SSL_SESSION_is_resumable(SSL_get_session(stream_.native_handle())) == 1;
   }
