@@ -222,12 +222,15 @@ TlsSession::State TlsSession::StateOf(int result) {
       return State::kNeedsWrite;
     case SSL_ERROR_ZERO_RETURN:
       return State::kEnded;
+    case SSL_ERROR_SYSCALL:
+      impl_->fault =
+          error_number != 0 ? std::strerror(error_number) : "the peer closed the connection";
+      return State::kLost;
     default:
       break;
   }
   const long verified = SSL_get_verify_result(session);
-  const std::string reason = TakeTlsFault(error_number != 0 ? std::strerror(error_number)
-                                                            : "the peer closed the connection");
+  const std::string reason = TakeTlsFault("OpenSSL gives no reason");
   impl_->fault = verified != X509_V_OK && reason == "certificate verify failed"
                      ? reason + ": " + X509_verify_cert_error_string(verified)
                      : reason;

@@ -23,7 +23,8 @@ class TlsSession {
                   ///< which it may be already.
     kNeedsWrite,  ///< The same when it is writable.
     kEnded,       ///< The peer sends no more.
-    kFailed,      ///< The connection is of no further use: see fault().
+    kLost,        ///< The connection was reset, or failed in another way below TLS: see fault().
+    kFailed,      ///< One side refuses what the other sent: see fault().
   };
   struct Result {
     State state = State::kDone;
@@ -54,7 +55,7 @@ class TlsSession {
   /// After the handshake: the name of the peer's verified certificate, which is the first DNS name,
   /// mail address or URI of its SAN, or else its CN. Empty if there is no certificate or no name.
   std::string peer_name() const;
-  /// Why a call failed.
+  /// Why a call failed, or the connection was lost.
   const std::string& fault() const;
 
   /// A callback of OpenSSL, for contexts of servers.
