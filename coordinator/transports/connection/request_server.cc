@@ -201,7 +201,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& peer,
     admitted.id = next_id_++;
     ++opening_;
   }
-  const ClientId id = ClientOf(client, /*name=*/"", admitted.id);
+  const ClientId id = ClientOf(client, /*certificate=*/"", admitted.id);
   tcp::socket own = Moved(std::move(socket), ExecutorFor(id, listener));
   if (listener.options.tls == nullptr) {
     Open(admitted, id, std::make_unique<TcpStream>(std::move(own)));
@@ -228,7 +228,7 @@ void RequestServer::OnHandshake(Admitted admitted, TlsHandshake::Outcome outcome
          std::make_unique<TlsStream>(std::move(socket), *std::move(outcome.session)));
     return;
   }
-  const ClientId client = ClientOf(admitted.address, /*name=*/"", admitted.id);
+  const ClientId client = ClientOf(admitted.address, /*certificate=*/"", admitted.id);
   if (outcome.is_plain) {
     admitted.refusal = proto::Error{400, "tls_required",
                                     "This port speaks TLS only: use https://, or --tls with the "

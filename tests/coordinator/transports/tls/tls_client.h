@@ -55,19 +55,6 @@ class TlsClient {
 /// The name of a protocol as ALPN has it, behind its length.
 void OfferProtocols(SSL_CTX* context, const std::string& list);
 
-/// Counts the requests of clients.
-class CountingObserver : public RequestObserver {
- public:
-  void OnEnd(const RequestEnd& end) override;
-  void OnIoWait(Clock::duration) override {}
-
-  std::size_t CountOf(const std::string& client) const;
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::size_t> counts_;
-};
-
 /// The ports of a server's HTTP and of its request socket over TLS.
 struct TlsPorts {
   static constexpr std::size_t kLongBytes = 5'000'000;  ///< What GET /long returns.
