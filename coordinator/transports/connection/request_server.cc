@@ -121,7 +121,7 @@ void RequestServer::Accept(Listener& listener) {
         }
         if (!error) {
           const asio::ip::address peer = listener.accepted.address();
-          if (options_.proxies.Has(peer)) {
+          if (options_.proxies.Has(peer) && MayAwait(listener)) {
             greetings_.Await(
                 std::move(socket), peer,
                 [this, &listener](tcp::socket greeted, const asio::ip::address& client) {
@@ -143,6 +143,16 @@ void RequestServer::Accept(Listener& listener) {
       });
 }
 
+bool RequestServer::IsFull() const {
+  const std::size_t accepted = connections_.size() + opening_ + greetings_.awaited();
+  return accepted - refused_ - probes_.size() >= options_.max_connections;
+}
+
+bool RequestServer::MayAwait(const Listener& listener) const {
+  const std::lock_guard lock(mutex_);
+  return !IsFull() || (listener.is_for_probes && greetings_.awaited() < kMaxProbes);
+}
+
 std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client,
                                                    bool is_proxy) const {
   const auto error = [](const std::string& from, std::size_t limit) {
@@ -150,7 +160,7 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
         503, "too_many_connections",
         "Too many connections" + from + ": more than " + std::to_string(limit) + ".", ""};
   };
-  if (connections_.size() + opening_ - refused_ - probes_.size() >= options_.max_connections) {
+  if (IsFull()) {
     return error("", options_.max_connections);
   }
   if (is_proxy) {
