@@ -46,9 +46,11 @@ std::pair<std::string, std::string> SplitAddress(const std::string& address) {
 constexpr std::size_t kGrowth = 2;
 constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
 
-ConnectionLost Closed(const error_code& error) {
-  return ConnectionLost("the server closed the connection: " + error.message());
+ConnectionLost Closed(const std::string& reason) {
+  return ConnectionLost("the server closed the connection: " + reason);
 }
+
+ConnectionLost Closed(const error_code& error) { return Closed(error.message()); }
 
 /// What OpenSSL says, with what a user can do about it.
 class TlsFault : public std::runtime_error {
@@ -160,6 +162,8 @@ TlsSession::Result Client::Repeat(Attempt attempt, const Deadline& deadline) {
         break;
       case TlsSession::State::kEnded:
         throw Closed(asio::error::eof);
+      case TlsSession::State::kLost:
+        throw Closed(fault);
       case TlsSession::State::kFailed:
         throw TlsFault(fault);
     }

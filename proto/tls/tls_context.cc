@@ -93,7 +93,7 @@ void TlsContext::CheckDates(const std::string& certificate) {
   is_valid_yet_ = X509_cmp_current_time(X509_get0_notBefore(own)) < 0;
   std::tm utc{};
   ASN1_TIME_to_tm(end, &utc);
-  valid_until_ = std::chrono::system_clock::from_time_t(timegm(&utc));
+  valid_until_ = std::chrono::sys_seconds(std::chrono::seconds(timegm(&utc)));
 }
 
 void TlsContext::SetOwn(const std::string& certificate, const std::string& key) {
@@ -142,6 +142,9 @@ TlsContext TlsContext::OfServer(const TlsServerFiles& files) {
     }
     SSL_CTX_set_client_CA_list(context, names);  // Owns them.
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    // A session that is resumed would let a client in whose certificate has expired since.
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
   }
   return result;
 }

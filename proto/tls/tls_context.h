@@ -34,8 +34,9 @@ class TlsContext {
   static TlsContext OfClient(const TlsClientFiles& files);
 
   ssl_ctx_st* get() const { return context_.get(); }
-  /// End of the validity of a server's certificate.
-  std::chrono::system_clock::time_point valid_until() const { return valid_until_; }
+  /// End of the validity of a server's certificate. A time in nanoseconds would not reach the year
+  /// 2400.
+  std::chrono::sys_seconds valid_until() const { return valid_until_; }
   /// Whether its validity has begun. A clock that is wrong is a common reason if it has not.
   bool is_valid_yet() const { return is_valid_yet_; }
 
@@ -46,7 +47,7 @@ class TlsContext {
   void CheckDates(const std::string& certificate);
 
   std::shared_ptr<ssl_ctx_st> context_;
-  std::chrono::system_clock::time_point valid_until_;
+  std::chrono::sys_seconds valid_until_;
   bool is_valid_yet_ = true;
 };
 

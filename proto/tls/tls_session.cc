@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -18,7 +17,18 @@
 
 namespace scorecast::proto {
 
+namespace {
+
+/// The data of a session's BIO.
+struct SessionSocket {
+  int descriptor = -1;
+  int reads_left = 0;  ///< How often the call under way may still read.
+};
+
+}  // namespace
+
 struct TlsSession::Impl {
+  SessionSocket socket;
   std::unique_ptr<SSL, void (*)(SSL*)> session{nullptr, SSL_free};
   std::vector<std::string> protocols;
   std::string fault;
@@ -28,9 +38,12 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 255;
 
-int SocketOf(BIO* bio) {
-  return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
-}
+/// How often one call reads from the socket. A record takes two reads or more: its head and its
+/// body. OpenSSL reads on behind records that carry no bytes of the application, such as updates of
+/// keys, and a peer could keep a thread busy with those.
+constexpr int kReadsOfCall = 16;
+
+SessionSocket& SocketOf(BIO* bio) { return *static_cast<SessionSocket*>(BIO_get_data(bio)); }
 
 /// For the result of send or recv: whether the call is to be made again when the socket is ready.
 bool IsToBeTriedAgain(ssize_t result) {
@@ -38,8 +51,15 @@ bool IsToBeTriedAgain(ssize_t result) {
 }
 
 int ReadFromSocket(BIO* bio, char* into, int bytes) {
+  SessionSocket& socket = SocketOf(bio);
   BIO_clear_retry_flags(bio);
-  const ssize_t result = recv(SocketOf(bio), into, static_cast<std::size_t>(bytes), MSG_DONTWAIT);
+  if (socket.reads_left == 0) {
+    BIO_set_retry_read(bio);  // A wait for the socket ends at once if more has arrived.
+    return -1;
+  }
+  --socket.reads_left;
+  const ssize_t result =
+      recv(socket.descriptor, into, static_cast<std::size_t>(bytes), MSG_DONTWAIT);
   if (IsToBeTriedAgain(result)) {
     BIO_set_retry_read(bio);
   } else if (result == 0) {
@@ -50,8 +70,8 @@ int ReadFromSocket(BIO* bio, char* into, int bytes) {
 
 int WriteToSocket(BIO* bio, const char* from, int bytes) {
   BIO_clear_retry_flags(bio);
-  const ssize_t result =
-      send(SocketOf(bio), from, static_cast<std::size_t>(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t result = send(SocketOf(bio).descriptor, from, static_cast<std::size_t>(bytes),
+                              MSG_DONTWAIT | MSG_NOSIGNAL);
   if (IsToBeTriedAgain(result)) {
     BIO_set_retry_write(bio);
   }
@@ -140,7 +160,8 @@ TlsSession::TlsSession(const TlsContext& context, int socket, std::vector<std::s
   impl_->session.reset(SSL_new(context.get()));
   BIO* const bio = BIO_new(SocketMethod());
   Check(impl_->session != nullptr && bio != nullptr, "no memory for a TLS session");
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+  impl_->socket.descriptor = socket;
+  BIO_set_data(bio, &impl_->socket);
   BIO_set_init(bio, 1);
   SSL_set_bio(impl_->session.get(), bio, bio);  // Owns it.
   SSL_set_app_data(impl_->session.get(), impl_.get());
@@ -201,41 +222,48 @@ TlsSession::State TlsSession::StateOf(int result) {
       return State::kNeedsWrite;
     case SSL_ERROR_ZERO_RETURN:
       return State::kEnded;
+    case SSL_ERROR_SYSCALL:
+      impl_->fault =
+          error_number != 0 ? std::strerror(error_number) : "the peer closed the connection";
+      return State::kLost;
     default:
       break;
   }
   const long verified = SSL_get_verify_result(session);
-  const std::string reason = TakeTlsFault(error_number != 0 ? std::strerror(error_number)
-                                                            : "the peer closed the connection");
+  const std::string reason = TakeTlsFault("OpenSSL gives no reason");
   impl_->fault = verified != X509_V_OK && reason == "certificate verify failed"
                      ? reason + ": " + X509_verify_cert_error_string(verified)
                      : reason;
   return State::kFailed;
 }
 
-TlsSession::State TlsSession::Handshake() {
+void TlsSession::BeginCall() {
   ERR_clear_error();
   errno = 0;
+  impl_->socket.reads_left = kReadsOfCall;
+}
+
+TlsSession::State TlsSession::Handshake() {
+  BeginCall();
   return StateOf(SSL_do_handshake(impl_->session.get()));
 }
 
 TlsSession::Result TlsSession::Read(std::span<char> into) {
-  ERR_clear_error();
-  errno = 0;
+  BeginCall();
   std::size_t bytes = 0;
   const State state = StateOf(SSL_read_ex(impl_->session.get(), into.data(), into.size(), &bytes));
   return {state, bytes};
 }
 
 TlsSession::Result TlsSession::Write(std::span<const char> from) {
-  ERR_clear_error();
-  errno = 0;
+  BeginCall();
   std::size_t bytes = 0;
   const State state = StateOf(SSL_write_ex(impl_->session.get(), from.data(), from.size(), &bytes));
   return {state, bytes};
 }
 
 void TlsSession::ShutDown() {
+  BeginCall();
   SSL_shutdown(impl_->session.get());
   ERR_clear_error();
 }

@@ -13,15 +13,18 @@ struct ssl_st;
 namespace scorecast::proto {
 
 /// One TLS connection over a TCP socket, which it neither owns nor waits for. Calls never block,
-/// whether or not the socket does. Not safe to use from several threads at the same time.
+/// whether or not the socket does, and each takes a bounded number of records, whatever the peer
+/// sends. Not safe to use from several threads at the same time.
 class TlsSession {
  public:
   enum class State {
     kDone,        ///< At least one byte was read or written, or the handshake has ended.
-    kNeedsRead,   ///< To be called again, with the same arguments, when the socket is readable.
+    kNeedsRead,   ///< To be called again, with the same arguments, when the socket is readable,
+                  ///< which it may be already.
     kNeedsWrite,  ///< The same when it is writable.
     kEnded,       ///< The peer sends no more.
-    kFailed,      ///< The connection is of no further use: see fault().
+    kLost,        ///< The connection was reset, or failed in another way below TLS: see fault().
+    kFailed,      ///< One side refuses what the other sent: see fault().
   };
   struct Result {
     State state = State::kDone;
@@ -41,7 +44,7 @@ class TlsSession {
   ~TlsSession();
 
   State Handshake();
-  /// Reads at most one record, of 16 KiB.
+  /// Reads bytes of at most one record, of 16 KiB.
   Result Read(std::span<char> into);
   Result Write(std::span<const char> from);
   /// Tells the peer, if the socket has room for it, that no more bytes will come.
@@ -52,7 +55,7 @@ class TlsSession {
   /// After the handshake: the name of the peer's verified certificate, which is the first DNS name,
   /// mail address or URI of its SAN, or else its CN. Empty if there is no certificate or no name.
   std::string peer_name() const;
-  /// Why a call failed.
+  /// Why a call failed, or the connection was lost.
   const std::string& fault() const;
 
   /// A callback of OpenSSL, for contexts of servers.
@@ -63,6 +66,8 @@ class TlsSession {
   struct Impl;
 
   TlsSession(const TlsContext& context, int socket, std::vector<std::string> protocols);
+  /// Called before each call of OpenSSL.
+  void BeginCall();
   State StateOf(int result);
 
   std::unique_ptr<Impl> impl_;

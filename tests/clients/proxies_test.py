@@ -147,7 +147,10 @@ class Proxies(RankingTest):
         status, body = self.ask("POST", "/v1/rerank", BODY)
         self.assertEqual(status, 200, body)
         self.expect_ranking([(one["index"], one["relevance_score"]) for one in json.loads(body)["results"]])
-        self.assertEqual(self.ask("GET", "/metrics")[0], 404)
+        for path in ("/metrics", "/metrics/", "//metrics", "/%6Detrics"):
+            status, body = self.ask("GET", path)
+            self.assertEqual(status, 404, path)
+            self.assertNotIn(b"scorecast_", body, path)
         large = json.dumps({"query": QUERY, "documents": [DOCUMENTS[0] * 10] * 200})
         status, body = self.ask("POST", "/v1/rerank", large)
         self.assertEqual((status, len(json.loads(body)["results"])), (200, 200))

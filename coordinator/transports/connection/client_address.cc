@@ -40,9 +40,13 @@ std::string NetworkOf(const ip::address& address) {
              : ip::network_v6(unmapped.to_v6(), kNetworkBitsV6).canonical().to_string();
 }
 
-ClientId ClientOf(const ip::address& address, const std::string& name, std::uint64_t connection) {
-  return name.empty() ? ClientId{address.to_string(), connection, NetworkOf(address)}
-                      : ClientId{name, connection, name};
+ClientId ClientOf(const ip::address& address, const std::string& certificate,
+                  std::uint64_t connection) {
+  if (certificate.empty()) {
+    return {address.to_string(), connection, NetworkOf(address)};
+  }
+  const ClientName name = "cert:" + certificate;
+  return {name, connection, name};
 }
 
 }  // namespace scorecast::coordinator

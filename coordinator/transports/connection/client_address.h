@@ -17,9 +17,10 @@ boost::asio::ip::address Unmapped(const boost::asio::ip::address& address);
 /// these.
 boost::asio::ip::address CountedAddress(const boost::asio::ip::address& address);
 
-/// The client of a connection: its verified name, or its address if `name` is empty. A name shares
-/// turns with no address, because it is a network of its own.
-ClientId ClientOf(const boost::asio::ip::address& address, const std::string& name,
+/// The client of a connection: "cert:" and the name of its verified certificate, or its address if
+/// `certificate` is empty. No address and no name of a key begins so. A certificate shares turns
+/// with no address, because it is a network of its own.
+ClientId ClientOf(const boost::asio::ip::address& address, const std::string& certificate,
                   std::uint64_t connection);
 
 /// The network that an address is in, as text: the first 24 bits of an IPv4 address,

@@ -24,7 +24,6 @@ using boost::system::error_code;
 constexpr auto kGreetingTime = std::chrono::seconds(5);
 /// Pause after which a header is looked at again of which only a part has arrived.
 constexpr auto kPartPause = std::chrono::milliseconds(20);
-constexpr std::size_t kMaxAwaited = 4096;
 
 }  // namespace
 
@@ -46,13 +45,15 @@ struct ProxyGreetings::Greeting {
 };
 
 void ProxyGreetings::Await(Socket socket, const Address& proxy, Greeted greeted) {
+  ++count_;
   auto greeting = std::make_shared<Greeting>(std::move(socket), proxy, std::move(greeted));
   asio::post(executor_, [this, greeting = std::move(greeting)] { Begin(greeting); });
 }
 
 void ProxyGreetings::Begin(const std::shared_ptr<Greeting>& greeting) {
-  if (is_stopped_ || awaited_.size() == kMaxAwaited) {
-    return;  // The socket is closed.
+  if (is_stopped_) {
+    End(greeting, nullptr);
+    return;
   }
   awaited_.insert(greeting);
   greeting->limit.expires_after(kGreetingTime);
@@ -124,6 +125,7 @@ void ProxyGreetings::End(const std::shared_ptr<Greeting>& greeting, const Addres
     return;
   }
   awaited_.erase(greeting);
+  --count_;
   greeting->limit.cancel();
   greeting->pause.cancel();
   error_code ignored;

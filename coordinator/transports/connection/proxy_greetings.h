@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <unordered_set>
@@ -24,8 +26,10 @@ class ProxyGreetings {
 
   /// Calls `greeted` on the executor when the first bytes of a proxy have arrived, or when none
   /// have for some seconds, because the proxy may have connected in advance. Closes the socket if
-  /// the bytes begin as a header and are none, and if too many proxies send nothing.
+  /// the bytes begin as a header and are none. Called on any thread.
   void Await(Socket socket, const Address& proxy, Greeted greeted);
+  /// How many sockets are awaited. Called on any thread.
+  std::size_t awaited() const { return count_; }
   /// Closes the sockets that are awaited, and those of all later calls. Called on any thread.
   void Stop();
 
@@ -40,6 +44,7 @@ class ProxyGreetings {
   void End(const std::shared_ptr<Greeting>& greeting, const Address* client);
 
   const boost::asio::any_io_executor executor_;
+  std::atomic<std::size_t> count_ = 0;  ///< Of those that have not ended.
   // Used on the executor.
   std::unordered_set<std::shared_ptr<Greeting>> awaited_;
   bool is_stopped_ = false;

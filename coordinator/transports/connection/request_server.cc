@@ -121,7 +121,7 @@ void RequestServer::Accept(Listener& listener) {
         }
         if (!error) {
           const asio::ip::address peer = listener.accepted.address();
-          if (options_.proxies.Has(peer)) {
+          if (options_.proxies.Has(peer) && MayAwait(listener)) {
             greetings_.Await(
                 std::move(socket), peer,
                 [this, &listener](tcp::socket greeted, const asio::ip::address& client) {
@@ -143,6 +143,16 @@ void RequestServer::Accept(Listener& listener) {
       });
 }
 
+bool RequestServer::IsFull() const {
+  const std::size_t accepted = connections_.size() + opening_ + greetings_.awaited();
+  return accepted - refused_ - probes_.size() >= options_.max_connections;
+}
+
+bool RequestServer::MayAwait(const Listener& listener) const {
+  const std::lock_guard lock(mutex_);
+  return !IsFull() || (listener.is_for_probes && greetings_.awaited() < kMaxProbes);
+}
+
 std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& client,
                                                    bool is_proxy) const {
   const auto error = [](const std::string& from, std::size_t limit) {
@@ -150,7 +160,7 @@ std::optional<proto::Error> RequestServer::Refusal(const asio::ip::address& clie
         503, "too_many_connections",
         "Too many connections" + from + ": more than " + std::to_string(limit) + ".", ""};
   };
-  if (connections_.size() + opening_ - refused_ - probes_.size() >= options_.max_connections) {
+  if (IsFull()) {
     return error("", options_.max_connections);
   }
   if (is_proxy) {
@@ -201,7 +211,7 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& peer,
     admitted.id = next_id_++;
     ++opening_;
   }
-  const ClientId id = ClientOf(client, /*name=*/"", admitted.id);
+  const ClientId id = ClientOf(client, /*certificate=*/"", admitted.id);
   tcp::socket own = Moved(std::move(socket), ExecutorFor(id, listener));
   if (listener.options.tls == nullptr) {
     Open(admitted, id, std::make_unique<TcpStream>(std::move(own)));
@@ -228,7 +238,7 @@ void RequestServer::OnHandshake(Admitted admitted, TlsHandshake::Outcome outcome
          std::make_unique<TlsStream>(std::move(socket), *std::move(outcome.session)));
     return;
   }
-  const ClientId client = ClientOf(admitted.address, /*name=*/"", admitted.id);
+  const ClientId client = ClientOf(admitted.address, /*certificate=*/"", admitted.id);
   if (outcome.is_plain) {
     admitted.refusal = proto::Error{400, "tls_required",
                                     "This port speaks TLS only: use https://, or --tls with the "

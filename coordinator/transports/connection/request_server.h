@@ -105,7 +105,7 @@ class RequestServer {
 
   /// A connection that was accepted.
   struct Admitted {
-    boost::asio::ip::address address;  ///< See CountedAddress.
+    boost::asio::ip::address address;               ///< See CountedAddress.
     std::optional<boost::asio::ip::address> proxy;  ///< If it is a trusted one: its own address.
     const Listener* listener = nullptr;
     Purpose purpose = Purpose::kService;
@@ -140,6 +140,11 @@ class RequestServer {
   /// Called when a client's bytes can be read: begins its connection.
   void Open(const Admitted& admitted, const ClientId& client, std::unique_ptr<ByteStream> stream);
   void OnHandshake(Admitted admitted, TlsHandshake::Outcome outcome);
+  /// Whether the limit of connections is reached, of which sockets of proxies are a part before
+  /// their first bytes. Locked by the caller.
+  bool IsFull() const;
+  /// Whether there is room to wait for the first bytes of a proxy. If not, the client is refused.
+  bool MayAwait(const Listener& listener) const;
   /// Whether there is no room for a further connection for probes. Locked by the caller.
   bool HasTooManyProbes(const boost::asio::ip::address& client) const;
   /// Why a further connection from `client` is not served; nothing if it is. A trusted proxy has no

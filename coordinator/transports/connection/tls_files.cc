@@ -19,7 +19,9 @@ void WarnOfDates(const std::string& file, const proto::TlsContext& context) {
     proto::LogWarning("the TLS certificate {} is not valid yet, by this host's clock",
                       proto::OneLinePath(file));
   }
-  const auto left = context.valid_until() - std::chrono::system_clock::now();
+  const std::chrono::seconds left =
+      context.valid_until() -
+      std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   if (left < kWarningTime) {
     proto::LogWarning("the TLS certificate {} expires in {} hours", proto::OneLinePath(file),
                       std::chrono::duration_cast<std::chrono::hours>(left).count());
@@ -29,11 +31,9 @@ void WarnOfDates(const std::string& file, const proto::TlsContext& context) {
 }  // namespace
 
 TlsFiles::TlsFiles(proto::TlsServerFiles files, std::chrono::milliseconds interval)
-    : files_(std::move(files)),
-      marks_(Marks()),
-      current_(proto::TlsContext::OfServer(files_)),
-      thread_([this, interval] { Watch(interval); }) {
+    : files_(std::move(files)), marks_(Marks()), current_(proto::TlsContext::OfServer(files_)) {
   WarnOfDates(files_.certificate, current_);
+  thread_ = std::thread([this, interval] { Watch(interval); });  // It changes `current_`.
 }
 
 TlsFiles::~TlsFiles() {

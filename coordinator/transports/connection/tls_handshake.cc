@@ -115,6 +115,9 @@ void TlsHandshake::OnComputed(State state) {
     case State::kEnded:
       Fail("");
       return;
+    case State::kLost:
+      Fail(session_->fault());
+      return;
     case State::kFailed:
       FailAfterAlert(session_->fault());
       return;

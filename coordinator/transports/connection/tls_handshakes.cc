@@ -19,6 +19,10 @@ void TlsHandshakes::Add(TlsHandshake::Socket socket, const ClientId& client,
         done(std::move(outcome));
       });
   const std::lock_guard lock(mutex_);
+  if (is_ended_) {
+    entry->handshake->Cancel("");
+    return;
+  }
   OfAddress& own = addresses_[address];
   if (own.under_way.size() >= kMaxOfAddress) {
     own.waiting.push_back(entry);
@@ -58,7 +62,9 @@ void TlsHandshakes::OnEnd(const EntryPointer& entry) {
   if (found != addresses_.end()) {
     OfAddress& own = found->second;
     Remove(own, entry);
-    while (own.under_way.size() < kMaxOfAddress && !own.waiting.empty()) {
+    // One that waits alone starts in any case, because no other would end and start it.
+    while (own.under_way.size() < kMaxOfAddress && !own.waiting.empty() &&
+           (under_way_ < kMax || own.under_way.empty())) {
       Start(own, own.waiting.front());
       own.waiting.pop_front();
     }
@@ -71,6 +77,7 @@ void TlsHandshakes::OnEnd(const EntryPointer& entry) {
 
 void TlsHandshakes::CancelAll() {
   const std::lock_guard lock(mutex_);
+  is_ended_ = true;
   for (auto& [address, own] : addresses_) {
     for (const EntryPointer& entry : own.under_way) {
       entry->handshake->Cancel("");

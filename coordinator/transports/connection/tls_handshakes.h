@@ -37,7 +37,7 @@ class TlsHandshakes {
   void Add(TlsHandshake::Socket socket, const ClientId& client,
            const boost::asio::ip::address& address, std::vector<std::string> protocols,
            const TlsFiles& files, TlsHandshake::Done done);
-  /// Ends all as failed. There may be no further one.
+  /// Ends all as failed, and further ones when they are added.
   void CancelAll();
 
  private:
@@ -69,6 +69,7 @@ class TlsHandshakes {
   std::mutex mutex_;
   std::map<boost::asio::ip::address, OfAddress> addresses_;
   std::size_t under_way_ = 0;
+  bool is_ended_ = false;
   FairPool pool_;
 };
 

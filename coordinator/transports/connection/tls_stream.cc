@@ -48,6 +48,7 @@ void TlsStream::Try(Attempt attempt, Done done, bool is_inside_call) {
     case State::kEnded:
       error = asio::error::eof;
       break;
+    case State::kLost:
     case State::kFailed:
       error = asio::error::connection_reset;
       break;

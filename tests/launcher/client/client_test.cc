@@ -78,6 +78,14 @@ void BeSilent(tcp::socket& socket) {
   }
 }
 
+/// Reads a byte, and resets the connection.
+void Reset(tcp::socket& socket) {
+  char byte = 0;
+  asio::read(socket, asio::buffer(&byte, 1));
+  socket.set_option(tcp::socket::linger(true, 0));
+  socket.close();
+}
+
 v1::Request SomeRequest() {
   v1::Request request;
   request.mutable_score()->mutable_query()->set_text("q");
@@ -97,6 +105,14 @@ TEST(Client, WaitsForASilentServerOnlyForSomeTime) {
   ScriptedServer server({BeSilent});
   Client client(server.address(), {.timeout = milliseconds(200)});
   EXPECT_THROW(client.Call(SomeRequest()), TimedOut);
+}
+
+TEST(Client, AResetIsALostConnectionWithAndWithoutTls) {
+  ScriptedServer server({Reset, Reset});
+  EXPECT_THROW(Client(server.address(), {.timeout = kPatience}).Call(SomeRequest()),
+               ConnectionLost);
+  const ClientTls tls{proto::TlsContext::OfClient({})};
+  EXPECT_THROW(Client(server.address(), {.timeout = kPatience, .tls = tls}), ConnectionLost);
 }
 
 TEST(Client, TheTimeOfAReplyDoesNotBeginAnewWithEachByte) {

@@ -39,10 +39,12 @@ TEST(UnmappedAddress, IsTheIpv4AddressInAnIpv6Address) {
   EXPECT_EQ(unmapped("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2:3:4:5:6");
 }
 
-TEST(ClientOf, IsTheVerifiedNameOrTheAddress) {
+TEST(ClientOf, IsTheCertificateOrTheAddress) {
   const auto address = boost::asio::ip::make_address("192.0.2.7");
   EXPECT_EQ(ClientOf(address, "", 3), (ClientId{"192.0.2.7", 3, "192.0.2.0/24"}));
-  EXPECT_EQ(ClientOf(address, "a.example.org", 3), (ClientId{"a.example.org", 3, "a.example.org"}));
+  EXPECT_EQ(ClientOf(address, "a.example.org", 3),
+            (ClientId{"cert:a.example.org", 3, "cert:a.example.org"}));
+  EXPECT_NE(ClientOf(address, "192.0.2.7", 3).address, ClientOf(address, "", 3).address);
 }
 
 }  // namespace client_address_test

@@ -76,6 +76,19 @@ TEST_F(HttpProxy, MaySpeakThePROXYProtocol) {
   EXPECT_TRUE(bad.IsClosed());
 }
 
+TEST(HttpProxyLimit, CountsSocketsBeforeTheirFirstBytes) {
+  SocketOptions options;
+  options.max_connections = 2;
+  options.proxies.Add("127.0.0.2");
+  FakeHttpServer server(options);
+  HttpClient first(server.port(), "127.0.0.2");
+  HttpClient second(server.port(), "127.0.0.2");
+  EXPECT_EQ(HttpClient(server.port(), "127.0.0.2").Receive().status, 503);
+  EXPECT_EQ(HttpClient(server.port(), "127.0.0.3").Receive().status, 503);
+  EXPECT_EQ(first.Call(ScorePost(1)).status, 200);
+  EXPECT_EQ(second.Call(ScorePost(2)).status, 200);
+}
+
 TEST(HttpProxyChain, EndsAtTheFirstHopThatIsNotTrusted) {
   SocketOptions options;
   options.proxies.Add("127.0.0.0/8");

@@ -80,17 +80,6 @@ void OfferProtocols(SSL_CTX* context, const std::string& list) {
                           static_cast<unsigned>(list.size()));
 }
 
-void CountingObserver::OnEnd(const RequestEnd& end) {
-  const std::lock_guard lock(mutex_);
-  ++counts_[std::string(end.client)];
-}
-
-std::size_t CountingObserver::CountOf(const std::string& client) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = counts_.find(client);
-  return found == counts_.end() ? 0 : found->second;
-}
-
 TlsPorts::TlsPorts(FakeSocketServer& server, std::shared_ptr<const TlsFiles> files)
     : http(server.server().Listen(OpenListeningSocket("127.0.0.1", 0),
                                   MakeHttpProtocol(server.service(), LongResource()),

@@ -37,6 +37,11 @@ class TlsClient {
   /// The protocol that ALPN chose; empty if none.
   std::string Protocol();
   const char* Version() { return SSL_get_version(stream_.native_handle()); }
+  /// Whether the server lets the session be resumed. With TLS 1.3 it says so beside its first
+  /// reply.
+  bool IsResumable() {
+    return SSL_SESSION_is_resumable(SSL_get_session(stream_.native_handle())) == 1;
+  }
   /// The name of the server's certificate.
   std::string ServerName();
 
@@ -49,19 +54,6 @@ class TlsClient {
 
 /// The name of a protocol as ALPN has it, behind its length.
 void OfferProtocols(SSL_CTX* context, const std::string& list);
-
-/// Counts the requests of clients.
-class CountingObserver : public RequestObserver {
- public:
-  void OnEnd(const RequestEnd& end) override;
-  void OnIoWait(Clock::duration) override {}
-
-  std::size_t CountOf(const std::string& client) const;
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::size_t> counts_;
-};
 
 /// The ports of a server's HTTP and of its request socket over TLS.
 struct TlsPorts {

@@ -3,11 +3,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "launcher/client/client.h"
+#include "tests/coordinator/transports/ended_clients.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 #include "tests/coordinator/transports/tls/tls_client.h"
 #include "tests/reference/temp_directory.h"
@@ -21,6 +23,7 @@ using proto::TlsClientFiles;
 using proto::TlsContext;
 using scorecast::testing::Authority;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class TlsClientsTest : public ::testing::Test {
  protected:
@@ -49,11 +52,21 @@ class TlsClientsTest : public ::testing::Test {
     return "none";
   }
 
+  /// The client of the one request that has ended, or is about to, and the code of its reply.
+  std::string EndedClient() {
+    std::vector<std::string> ended;
+    EXPECT_TRUE(Eventually([&] {
+      ended = ended_.Take();
+      return !ended.empty();
+    }));
+    return ended.size() == 1 ? ended.front() : std::to_string(ended.size()) + " have ended";
+  }
+
   reference::TempDirectory directory_;
   Authority ca_{directory_.path(), "own"};
   Authority other_{directory_.path(), "other"};
-  CountingObserver observer_;
-  FakeSocketServer server_{{}, {}, &observer_};
+  EndedClients ended_;
+  FakeSocketServer server_{{}, {}, &ended_};
   TlsPorts open_{server_, std::make_shared<TlsFiles>(ca_.Issue("open"))};
   TlsPorts closed_{server_, std::make_shared<TlsFiles>(ForClientsOf(ca_))};
 };
@@ -110,21 +123,39 @@ TEST_F(TlsClientsTest, PlainAndTlsDoNotMix) {
 }
 
 TEST_F(TlsClientsTest, AClientIsItsCertificatesName) {
-  const auto call = [&](const TlsClientFiles& files) {
-    return Connect(closed_.frames, files)->Call(NumberedRequest(1)).has_score();
+  const auto client = [&](const std::string& name, const std::string& alternatives) {
+    const TlsClientFiles own = ca_.IssueClient("own", {.name = name, .alternatives = alternatives});
+    EXPECT_TRUE(Connect(closed_.frames, own)->Call(NumberedRequest(1)).has_score());
+    return EndedClient();
   };
-  EXPECT_TRUE(call(ca_.IssueClient("a", {.name = "cn-a", .alternatives = "DNS:a.example.org"})));
-  EXPECT_TRUE(call(ca_.IssueClient("b", {.name = "cn-b", .alternatives = "URI:spiffe://x/b"})));
-  EXPECT_TRUE(call(ca_.IssueClient("c", {.name = "cn-c", .alternatives = ""})));
-  EXPECT_TRUE(call(ca_.IssueClient("d", {.name = "line\nbreak", .alternatives = ""})));
-  for (const char* const name : {"a.example.org", "spiffe://x/b", "cn-c", "127.0.0.1"}) {
-    EXPECT_TRUE(Eventually([&] { return observer_.CountOf(name) == 1; })) << name;
-  }
+  EXPECT_EQ(client("cn-a", "DNS:a.example.org"), "cert:a.example.org 200");
+  EXPECT_EQ(client("cn-b", "URI:spiffe://x/b"), "cert:spiffe://x/b 200");
+  EXPECT_EQ(client("cn-c", ""), "cert:cn-c 200");
+  EXPECT_EQ(client("203.0.113.1", ""), "cert:203.0.113.1 200");
+  EXPECT_EQ(client("line\nbreak", ""), "127.0.0.1 200");
   const TlsClientFiles files = ca_.IssueClient("web", {.name = "w", .alternatives = "DNS:web"});
   TlsClient web(closed_.http,
                 {.ca = ca_.certificate(), .certificate = files.certificate, .key = files.key});
   EXPECT_EQ(web.Call(ScorePost(1)).first, 200);
-  EXPECT_TRUE(Eventually([&] { return observer_.CountOf("web") == 1; }));
+  EXPECT_EQ(EndedClient(), "cert:web 200");
+}
+
+TEST_F(TlsClientsTest, SessionsWithACertificateAreNotResumed) {
+  const TlsClientFiles files = ca_.IssueClient("a", {.name = "a"});
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    TlsClient::Options options{
+        .ca = ca_.certificate(), .certificate = files.certificate, .key = files.key};
+    options.adapt = [version](SSL_CTX* context) {
+      SSL_CTX_set_min_proto_version(context, version);
+      SSL_CTX_set_max_proto_version(context, version);
+    };
+    TlsClient known(closed_.http, options);
+    EXPECT_EQ(known.Call(ScorePost(1)).first, 200);
+    EXPECT_FALSE(known.IsResumable());
+    TlsClient any(open_.http, options);
+    EXPECT_EQ(any.Call(ScorePost(1)).first, 200);
+    EXPECT_TRUE(any.IsResumable());
+  }
 }
 
 TEST_F(TlsClientsTest, OtherCertificatesOfClientsAreRefused) {
@@ -132,7 +163,9 @@ TEST_F(TlsClientsTest, OtherCertificatesOfClientsAreRefused) {
   TlsClientFiles stranger = other_.IssueClient("stranger", {.name = "stranger"});
   stranger.ca = ca_.certificate();
   EXPECT_THAT(FaultOf(closed_.frames, stranger), HasSubstr("unknown ca"));
-  EXPECT_EQ(observer_.CountOf("stranger"), 0U);
+  for (const std::string& ended : ended_.Take()) {
+    EXPECT_THAT(ended, Not(HasSubstr("stranger")));
+  }
 }
 
 }  // namespace tls_clients_test

@@ -62,6 +62,12 @@ TEST_F(TlsFilesTest, FaultsNameTheFile) {
   EXPECT_THAT(FaultOf({directory_.path(), good.key, ""}), Not(HasSubstr("none")));
 }
 
+TEST_F(TlsFilesTest, ACertificateMayBeValidForCenturies) {
+  const auto context = proto::TlsContext::OfServer(ca_.Issue("long", {.days = 150'000}));
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  EXPECT_GT(context.valid_until() - now, std::chrono::hours(149'000L * 24));
+}
+
 TEST_F(TlsFilesTest, AnEncryptedKeyAsksNobody) {
   TlsServerFiles files = ca_.Issue("server");
   EVP_PKEY* const key = EVP_EC_gen("P-256");

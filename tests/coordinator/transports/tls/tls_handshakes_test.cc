@@ -56,6 +56,19 @@ TEST_F(TlsHandshakesTest, AHandshakeHasADeadline) {
   EXPECT_EQ(slow.Call(ScorePost(1)).first, 200) << "the deadline is that of the handshake only";
 }
 
+TEST_F(TlsHandshakesTest, OneThatComesBehindTheEndEndsAtOnce) {
+  const TlsFiles files(files_);
+  boost::asio::io_context io;
+  TlsHandshakes handshakes(/*threads=*/1, std::chrono::hours(1));
+  handshakes.CancelAll();
+  int ended = 0;
+  handshakes.Add(TlsHandshake::Socket(io, boost::asio::ip::tcp::v4()), {},
+                 boost::asio::ip::make_address("127.0.0.1"), {}, files,
+                 [&](TlsHandshake::Outcome outcome) { ended += outcome.session ? 0 : 1; });
+  io.run();
+  EXPECT_EQ(ended, 1);
+}
+
 TEST_F(TlsHandshakesTest, HalfOpenOnesDelayNoOtherAddress) {
   FakeSocketServer server;
   const TlsPorts ports(server, std::make_shared<TlsFiles>(files_));
