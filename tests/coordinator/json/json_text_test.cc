@@ -63,7 +63,7 @@ TEST(ParseJson, AFaultSaysWhereItIsAndWhatStandsThere) {
             "and \\uDC00 to \\uDFFF come in pairs.");
   EXPECT_EQ(message("[\"a surrogate U+D\x01\"]"),
             "The request is not JSON: unexpected \"\\x01\" at column 18, after "
-            "\"a surrogate U+D\".");
+            "\"\"a surrogate U+D\".");
 }
 
 TEST(ParseJson, WhatIsNotUtf8IsRefusedForThat) {

@@ -23,7 +23,8 @@ using ::testing::IsEmpty;
 std::string Bearer(const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; }
 
 Resource Named(const std::string& path, bool is_open) {
-  return {path, [path] { return Share({.body = "\"" + path + "\""}); }, "A resource.", is_open};
+  return {path, [path] { return Share({.body = "\"" + path + "\""}); }, "A resource.",
+          /*is_state=*/false, is_open};
 }
 
 class HttpKeys : public ::testing::Test {

@@ -105,7 +105,7 @@ TEST(Http, ErrorsAreInTheDialectOfTheEndpointAndKeepTheConnection) {
     return reply;
   };
   EXPECT_THAT(expect(Post("/v1/score", "{\"query\": oops}"), 400, "invalid_json").body,
-              HasSubstr("byte 11"));
+              HasSubstr("at column 11"));
   expect(Post("/v1/score", ""), 400, "invalid_json");
   expect(Post("/v1/score", "{}"), 400, "missing_field");
   expect(Post("/v1/score", "{}", "Content-Type: text/plain\r\n"), 415, "wrong_content_type");
