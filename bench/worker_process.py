@@ -18,6 +18,12 @@ class WorkerFailed(Exception):
     """The message names the process and the reason, in one line."""
 
 
+def write_random_model(worker: Path, models: Path, shape: str) -> None:
+    """Writes the random model of a shape to models/shape, unless it is there. Raises CalledProcessError."""
+    subprocess.run([worker, "--models", models, "--shape", shape, "--only-write-model"], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
 class LineProcess:
     """A process that ends with the `with` statement, also if that ends by an exception."""
 

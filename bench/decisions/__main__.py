@@ -23,7 +23,7 @@ from bench.decisions.server import Server
 from bench.kernel_sets import add_kernel_flag
 from bench.progress import progress
 from bench.result import add_json_flag, print_result
-from bench.worker_process import WorkerFailed
+from bench.worker_process import WorkerFailed, write_random_model
 
 DTYPES = ["f32", "bf16", "int8"]
 
@@ -79,8 +79,7 @@ def main() -> int:
     os.environ.update(kernel_sets.environment(flags.kernel))  # For the services' libraries.
     source, model = flags.models / flags.shape, flags.models / f"decisions-{flags.shape}"
     try:
-        subprocess.run([flags.scorecast_worker, "--models", flags.models, "--shape", flags.shape, "--only-write-model"],
-                       check=True, stdout=subprocess.DEVNULL)
+        write_random_model(flags.scorecast_worker, flags.models, flags.shape)
         write_model(source, model)
         run = Run(flags.shape, flags.kernel, flags.rounds)
         for dtype in flags.dtype:

@@ -21,6 +21,7 @@ from bench.evaluation.tasks import write_tasks
 from bench.kernel_sets import add_kernel_flag
 from bench.progress import progress
 from bench.result import add_json_flag, print_result
+from bench.worker_process import write_random_model
 
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "LOGLEVEL": "ERROR", "TQDM_DISABLE": "1"}
 
@@ -98,8 +99,7 @@ def main() -> int:
         for name in ["demo", *flags.shape]:
             source = DEMO if name == "demo" else flags.models / name
             if source != DEMO:
-                subprocess.run([flags.scorecast_worker, "--models", flags.models, "--shape", name, "--only-write-model"],
-                               check=True, stdout=subprocess.DEVNULL)
+                write_random_model(flags.scorecast_worker, flags.models, name)
             write_model(source, flags.models / f"evaluation-{name}")
             _measure(flags, name, flags.models / f"evaluation-{name}", flags.work / "tasks", run)
     except (ServiceFailed, subprocess.CalledProcessError) as fault:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench import kernel_sets
 from bench.progress import progress
-from bench.worker_process import WorkerProcess
+from bench.worker_process import WorkerProcess, write_random_model
 
 # Engines are compared within a dtype. llama.cpp's int8 is Q8_0, PyTorch's is dynamic quantization, and OpenVINO's is
 # post-training quantization; int8-weights has activations that are not quantized.
@@ -41,8 +41,7 @@ class Bench:
 
     def write_model(self) -> None:
         progress(f"peers: the random model {self.shape}")
-        subprocess.run([self.scorecast_worker, "--models", self.models, "--shape", self.shape, "--only-write-model"],
-                       check=True, stdout=subprocess.DEVNULL)
+        write_random_model(self.scorecast_worker, self.models, self.shape)
 
     def start(self, name: str, *flags: str) -> WorkerProcess:
         """Converts the model if necessary, and starts the engine's worker."""
