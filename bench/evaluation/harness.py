@@ -46,7 +46,7 @@ WAYS = {READING: _LIKELIHOODS,
 @dataclass
 class Evaluated:
     metric: float
-    answers: list[Any]  # Of the harness's requests.
+    answers: list[Any]  # One for each of the harness's requests.
     seconds: float  # From the first request to the last answer, without the harness's own work before and after.
 
 

@@ -22,7 +22,8 @@ from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
 _BUSY = (429, 503)  # The server has room later.
 _MOST_ITEMS = 128  # The server's default for --max-items.
 _Task, _Result = TypeVar("_Task"), TypeVar("_Result")
-Likelihood = tuple[float, bool]  # Of a text: the sum of its log-probabilities, and whether each token is the most likely one.
+# The sum of the log-probabilities of a text's tokens, and whether each token is the most likely one.
+Likelihood = tuple[float, bool]
 
 
 class RequestRefused(RuntimeError):

@@ -28,8 +28,8 @@ struct CompletionsIdentity {
   bool has_token_ids = false;
   std::string role;  ///< CompletionsForm::role.
   std::optional<std::int64_t> logprobs;
-  /// Of the entries in the place of a generated token: `logprobs`, or the number of ids that are
-  /// named.
+  /// How many entries a generated token has: `logprobs`, or the number of ids that the request
+  /// names.
   std::int64_t entries = 0;
   std::shared_ptr<const TokenTexts> texts;  ///< Set if there are log-probabilities.
 

@@ -31,7 +31,8 @@ RerankForm FormOfResponse(const MessageRequest<v1::RerankRequest>& request,
   return request.form->is_dialect() ? RerankForm::kTei : options.rerank_form;
 }
 
-/// Of a form that takes Cohere's priorities, which a lower limit would contradict.
+/// The 400 of a priority above Cohere's. Its range is that of the forms that take these, and not
+/// the one of OptionsFault.
 std::optional<proto::Error> CoherePriorityFault(const MessageRequest<v1::RerankRequest>& request) {
   constexpr std::int64_t kMaxCoherePriority = 999;
   if (request.is_message || request.form->is_dialect() || request.priority <= kMaxCoherePriority) {
