@@ -99,20 +99,19 @@ std::string DidYouMean(std::string_view given, const std::vector<std::string>& n
 /// The flags of the command that is given, "--model".
 std::vector<std::string> FlagNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* const command : app.get_subcommands()) {
-    for (const CLI::Option* const option : command->get_options()) {
+  const auto add = [&names](const CLI::App& part) {
+    for (const CLI::Option* const option : part.get_options()) {
       for (const std::string& name : option->get_lnames()) {
         names.push_back("--" + name);
       }
     }
+  };
+  for (const CLI::App* const command : app.get_subcommands()) {
+    add(*command);
     for (const CLI::App* const group : command->get_subcommands([](const CLI::App* part) {
            return part->get_name().empty();  // Groups of options have no names.
          })) {
-      for (const CLI::Option* const option : group->get_options()) {
-        for (const std::string& name : option->get_lnames()) {
-          names.push_back("--" + name);
-        }
-      }
+      add(*group);
     }
   }
   return names;
