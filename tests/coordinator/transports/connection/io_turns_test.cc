@@ -24,6 +24,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/transports/connection/turn_executor.h"
+#include "tests/cpu_time.h"
 
 namespace scorecast::coordinator {
 namespace io_turns_test {
@@ -66,10 +67,19 @@ TEST_F(Turns, AreThoseOfTheClientThatTheConnectionIsMovedTo) {
     connections[2].target<TurnExecutor>()->MoveTo({"key", 3, "key"});
   });
   io_.run();
-  for (int i = 0; i < 6; ++i) {
-    asio::post(connections[0], Adding("0"));
-    asio::post(connections[1], Adding("1"));
-    asio::post(connections[2], Adding("moved"));
+  // Turns this long count as the thread's time of the CPU, so that they are equal even if another
+  // process interrupts one of them.
+  const auto computing = [this](const std::string& name) {
+    return [this, name] {
+      for (const double end = ThreadCpuSeconds() + 3e-3; ThreadCpuSeconds() < end;) {
+      }
+      names_.push_back(name);
+    };
+  };
+  for (int i = 0; i < 4; ++i) {
+    asio::post(connections[0], computing("0"));
+    asio::post(connections[1], computing("1"));
+    asio::post(connections[2], computing("moved"));
   }
   io_.restart();
   io_.run();
