@@ -114,7 +114,7 @@ std::string TextOfChatTemplate(const std::filesystem::path& template_flag) {
 
 LoadedChatPrompts LoadChatPrompts(const std::filesystem::path& model_dir,
                                   const std::filesystem::path& template_flag,
-                                  const proto::ModelConfig& config, const Tokenizer* tokenizer) {
+                                  const Tokenizer* tokenizer) {
   const bool is_given = !template_flag.empty();
   const auto none = [&](const std::string& reason) -> LoadedChatPrompts {
     if (is_given) {
@@ -123,9 +123,6 @@ LoadedChatPrompts LoadChatPrompts(const std::filesystem::path& model_dir,
     }
     return {nullptr, reason};
   };
-  if (config.read_head || config.is_classifier()) {
-    return none("the model generates no text");
-  }
   if (tokenizer == nullptr) {
     return none("the model directory has no tokenizer");
   }

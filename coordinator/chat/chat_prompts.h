@@ -12,7 +12,6 @@
 #include "coordinator/chat/conversation.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/expected.h"
-#include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
 
@@ -59,10 +58,10 @@ struct LoadedChatPrompts {
 /// Takes the template of the file `template_flag` (the value of --chat-template) or, if that is
 /// empty, the one of the model in `model_dir`. `tokenizer` may be null, and must outlive the
 /// result. Throws StartupError, one line, if a file is malformed, or if the template of the flag is
-/// not understood or of no use for the model.
+/// not understood or the model has no tokenizer.
 LoadedChatPrompts LoadChatPrompts(const std::filesystem::path& model_dir,
                                   const std::filesystem::path& template_flag,
-                                  const proto::ModelConfig& config, const Tokenizer* tokenizer);
+                                  const Tokenizer* tokenizer);
 
 /// The template of the flag, in which LoadTokenizer looks for control tokens; empty without a flag.
 /// Throws StartupError if the file cannot be read.

@@ -331,7 +331,7 @@ int RunInspectCommand(const InspectFlags& flags) {
   const coordinator::LoadedDecider decider = coordinator::LoadDecider(
       flags.engine.model, flags.engine.decision_template, *config, tokenizer->get());
   const coordinator::LoadedChatPrompts chat = coordinator::LoadChatPrompts(
-      flags.engine.model, flags.engine.chat_template, *config, tokenizer->get());
+      flags.engine.model, flags.engine.chat_template, tokenizer->get());
   const coordinator::Embedder embedder = EmbedderFromFlags(flags.engine, *config);
   const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
   const shard::HeldWeights weights = shard::HoldWeights(

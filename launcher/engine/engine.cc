@@ -90,7 +90,7 @@ void LogDecider(const coordinator::ServerOptions& options) {
 
 void LogChat(const coordinator::ServerOptions& options) {
   if (!options.chat) {
-    proto::LogInfo("requests to /v1/chat/completions are refused: {}", options.no_chat_reason);
+    proto::LogInfo("requests with messages are refused: {}", options.no_chat_reason);
   } else {
     proto::LogInfo("chat template {}: {}", options.chat->name(), options.chat->reason());
   }
@@ -236,7 +236,7 @@ void Engine::Configure(const EngineFlags& flags) {
   server_options_.decider = std::move(decider.decider);
   server_options_.no_decider_reason = std::move(decider.no_decider_reason);
   coordinator::LoadedChatPrompts chat =
-      coordinator::LoadChatPrompts(flags.model, flags.chat_template, config_, tokenizer_.get());
+      coordinator::LoadChatPrompts(flags.model, flags.chat_template, tokenizer_.get());
   server_options_.chat = std::move(chat.prompts);
   server_options_.no_chat_reason = std::move(chat.no_chat_reason);
   if (config_.read_head) {

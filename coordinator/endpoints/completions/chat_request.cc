@@ -1,7 +1,6 @@
 #include "coordinator/endpoints/completions/chat_request.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -10,18 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/endpoints/chunk_separator.h"
 #include "coordinator/endpoints/completions/completions_request.h"
+#include "coordinator/endpoints/conversation_tokens.h"
 #include "coordinator/endpoints/generation_fields.h"
 #include "coordinator/endpoints/response_bytes.h"
-#include "coordinator/endpoints/response_id.h"
 #include "coordinator/json/body_reader.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/text/unicode/utf8.h"
 #include "proto/base/check.h"
-#include "proto/base/one_line.h"
 #include "proto/http_responses.pb.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/scorecast.pb.h"
@@ -32,76 +28,6 @@ namespace {
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
-
-std::string MessageField(int index, std::string_view member) {
-  return At("messages", static_cast<std::size_t>(index)) + "." + std::string(member);
-}
-
-std::optional<Error> RoleFault(const v1::ChatMessage& message, int index) {
-  static constexpr std::array<std::string_view, 4> kRoles = {"system", "developer", "user",
-                                                             "assistant"};
-  if (std::ranges::find(kRoles, message.role()) != kRoles.end()) {
-    return std::nullopt;
-  }
-  return BadRequest("unknown_role",
-                    MessageField(index, "role") +
-                        " must be \"system\", \"developer\", \"user\" or \"assistant\", not " +
-                        Quoted(message.role()) + ": this server calls no tools.",
-                    MessageField(index, "role"));
-}
-
-/// The parts of a message's content. `fault` is set if one of them is no text.
-ChatMessage PartsOf(const v1::ChatMessage& message, int index, std::optional<Error>& fault) {
-  ChatMessage parts{.role = message.role()};
-  if (!message.content().has_parts()) {
-    parts.texts.push_back(message.content().text());
-  }
-  parts.is_list = message.content().has_parts();
-  for (const v1::ChatContentPart& part : message.content().parts().parts()) {
-    if (part.type() != "text") {
-      const std::string field = At(MessageField(index, "content"), parts.texts.size()) + ".type";
-      fault = BadRequest("not_supported",
-                         field + " must be \"text\", not " + Quoted(part.type()) + ".", field);
-    }
-    parts.texts.push_back(part.text());
-  }
-  for (std::size_t i = 0; i < parts.texts.size() && !fault; ++i) {
-    if (!IsValidUtf8(parts.texts[i])) {
-      fault = InvalidUtf8(MessageField(index, "content"));
-    }
-  }
-  return parts;
-}
-
-Expected<Conversation> ConversationOf(const ChatRequest& request, const ChatTemplate& chat) {
-  const v1::ChatRequest& message = request.message;
-  Conversation conversation{.add_generation_prompt = message.add_generation_prompt(),
-                            .continue_final_message = message.continue_final_message(),
-                            .time = CreatedTime(request.identity)};
-  for (int i = 0; i < message.messages_size(); ++i) {
-    auto fault = RoleFault(message.messages(i), i);
-    conversation.messages.push_back(PartsOf(message.messages(i), i, fault));
-    if (fault) {
-      return Unexpected(*std::move(fault));
-    }
-  }
-  for (const v1::ChatTemplateArgument& argument : message.chat_template_kwargs()) {
-    const std::string field = "chat_template_kwargs." + proto::OneLine(argument.key());
-    if (!chat.TakesArgument(argument.key())) {
-      return Unexpected(BadRequest("not_supported",
-                                   field + " is not supported by this server: every conversation "
-                                           "has its own value of this variable.",
-                                   field));
-    }
-    if (!IsValidUtf8(argument.key()) || !IsValidUtf8(argument.value())) {
-      return Unexpected(InvalidUtf8("chat_template_kwargs"));
-    }
-    std::erase_if(conversation.arguments,
-                  [&](const ChatArgument& before) { return before.name == argument.key(); });
-    conversation.arguments.push_back({argument.key(), argument.value()});
-  }
-  return conversation;
-}
 
 /// The field of the limit of tokens.
 std::string MaxField(const v1::ChatRequest& message) {
@@ -118,14 +44,6 @@ std::optional<std::int64_t> GivenMax(const v1::ChatRequest& message) {
 
 /// The fault of fields that contradict each other or the server.
 std::optional<Error> OptionFault(const v1::ChatRequest& message, const RequestContext& context) {
-  if (context.options.chat == nullptr) {
-    return BadRequest("no_chat_template",
-                      "This server does not chat: " + context.options.no_chat_reason + ".",
-                      "messages");
-  }
-  if (message.messages_size() == 0) {
-    return BadRequest("empty_conversation", "messages must be a nonempty list.", "messages");
-  }
   if (message.has_max_tokens() && message.has_max_completion_tokens() &&
       message.max_tokens() != message.max_completion_tokens()) {
     return BadRequest("given_twice",
@@ -148,30 +66,7 @@ std::optional<Error> OptionFault(const v1::ChatRequest& message, const RequestCo
                       "chunk_aware is not supported by this server: it needs --enable-chunk-aware.",
                       "chunk_aware");
   }
-  if (message.continue_final_message() && message.add_generation_prompt()) {
-    return BadRequest("continue_final_message_with_generation_prompt",
-                      "continue_final_message needs add_generation_prompt: false.",
-                      "continue_final_message");
-  }
   return std::nullopt;
-}
-
-Error RenderingError(const JinjaFault& fault) {
-  switch (fault.kind) {
-    case JinjaFault::Kind::kRaised:
-      return BadRequest("conversation_refused",
-                        "The chat template refuses the conversation: " + Quoted(fault.what, 1024),
-                        "messages");
-    case JinjaFault::Kind::kStopped:
-      return EncodeError(EncodeFault::kStopped, {}, "messages");
-    case JinjaFault::Kind::kLimit:
-    case JinjaFault::Kind::kTemplate:
-      break;
-  }
-  return BadRequest("not_rendered",
-                    "The chat template cannot render the conversation: " +
-                        proto::OneLine(fault.Text(), 1024) + ".",
-                    "messages");
 }
 
 /// The tokens of a conversation.
@@ -209,17 +104,10 @@ std::vector<MarkedText> PartsBetween(const MarkedText& text, std::string_view se
 }
 
 Expected<ChatPrompt> PromptOf(const ChatRequest& request, const RequestContext& context) {
-  const ChatPrompts& chat = *context.options.chat;
-  const Expected<Conversation> conversation = ConversationOf(request, chat.chat_template());
-  if (!conversation) {
-    return Unexpected(conversation.error());
-  }
-  Expected<MarkedText, JinjaFault> text =
-      chat.chat_template().Render(*conversation, context.interruption);
+  Expected<MarkedText> text = RenderConversation(ConversationOf(request), context);
   if (!text) {
-    return Unexpected(RenderingError(text.error()));
+    return Unexpected(std::move(text).error());
   }
-  const std::int64_t positions = context.config.max_position_embeddings;
   std::vector<MarkedText> parts;
   if (request.message.chunk_aware()) {
     parts = PartsBetween(*text, context.options.chunks.separator);
@@ -235,15 +123,11 @@ Expected<ChatPrompt> PromptOf(const ChatRequest& request, const RequestContext& 
   }
   std::vector<std::vector<TokenId>> of_parts;
   for (const MarkedText& part : parts) {
-    Expected<std::vector<TokenId>, EncodeFault> ids = chat.Tokens(
-        part, {.max_tokens = CountedTokens(positions), .interruption = context.interruption},
-        /*at_start=*/of_parts.empty());
+    Expected<std::vector<TokenId>> ids =
+        ConversationTokens(part, context.config.max_position_embeddings, context,
+                           /*at_start=*/of_parts.empty());
     if (!ids) {
-      return Unexpected(
-          EncodeError(ids.error(),
-                      BadRequest("too_many_positions",
-                                 "Too many positions: " + MoreThan(positions) + ".", "messages"),
-                      "messages"));
+      return Unexpected(std::move(ids).error());
     }
     of_parts.push_back(*std::move(ids));
   }
@@ -309,7 +193,11 @@ CompletionsRequest WithPrompt(ChatRequest request, const std::vector<TokenId>& i
 
 Expected<PreparedRequest> PrepareChat(ChatRequest request, const RequestContext& context,
                                       const OnDelta& on_delta) {
-  if (auto fault = OptionFault(request.message, context)) {
+  std::optional<Error> fault = ConversationFault(ConversationOf(request), context);
+  if (!fault) {
+    fault = OptionFault(request.message, context);
+  }
+  if (fault) {
     return Unexpected(*std::move(fault));
   }
   Expected<ChatPrompt> prompt = PromptOf(request, context);

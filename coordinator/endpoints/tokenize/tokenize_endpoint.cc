@@ -15,6 +15,7 @@ const Endpoint& TokenizeEndpoint() {
        &FormOf(*v1::TeiTokenizeResponse::descriptor())},
       RequestFormOf<v1::TokenizePromptRequest>(
           {PrepareTokenizePrompt, TokenizePromptResponseBytesBound}),
+      RequestFormOf<v1::TokenizeChatRequest>({PrepareTokenizeChat, TokenizeChatResponseBytesBound}),
       RequestFormOf<v1::TokenizeInputsRequest>(
           {PrepareTokenizeInputs, TokenizeInputsResponseBytesBound}));
   return endpoint;

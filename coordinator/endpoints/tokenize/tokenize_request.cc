@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/endpoints/conversation_tokens.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/endpoints/tokenize/complete_readout.h"
@@ -101,6 +102,24 @@ std::optional<std::string> SpellingsJson(std::span<const TokenId> ids,
   return json;
 }
 
+/// The response with the tokens of the field `field`.
+Expected<PreparedRequest> Respond(std::span<const TokenId> ids, bool returns_spellings,
+                                  const std::string& field, const RequestContext& context) {
+  auto response = std::make_unique<v1::TokenizeResponse>();
+  response->set_count(static_cast<std::int64_t>(ids.size()));
+  response->set_max_model_len(context.config.max_position_embeddings);
+  response->mutable_tokens()->Assign(ids.begin(), ids.end());
+  auto complete = std::make_unique<EndpointResponse>(std::move(response));
+  if (returns_spellings) {
+    std::optional<std::string> spellings = SpellingsJson(ids, context);
+    if (!spellings) {
+      return Unexpected(EncodeErrorOf(EncodeFault::kStopped, field));
+    }
+    complete->SetWritten(v1::TokenizeResponse::kTokenStrsFieldNumber, *std::move(spellings));
+  }
+  return Complete(std::move(complete), ids.size());
+}
+
 }  // namespace
 
 Expected<PreparedRequest> PrepareTokenizePrompt(MessageRequest<v1::TokenizePromptRequest> request,
@@ -119,19 +138,36 @@ Expected<PreparedRequest> PrepareTokenizePrompt(MessageRequest<v1::TokenizePromp
   if (!ids) {
     return Unexpected(EncodeErrorOf(ids.error(), "prompt"));
   }
-  auto response = std::make_unique<v1::TokenizeResponse>();
-  response->set_count(static_cast<std::int64_t>(ids->size()));
-  response->set_max_model_len(context.config.max_position_embeddings);
-  response->mutable_tokens()->Assign(ids->begin(), ids->end());
-  auto complete = std::make_unique<EndpointResponse>(std::move(response));
-  if (message.return_token_strs()) {
-    std::optional<std::string> spellings = SpellingsJson(*ids, context);
-    if (!spellings) {
-      return Unexpected(EncodeErrorOf(EncodeFault::kStopped, "prompt"));
-    }
-    complete->SetWritten(v1::TokenizeResponse::kTokenStrsFieldNumber, *std::move(spellings));
+  return Respond(*ids, message.return_token_strs(), "prompt", context);
+}
+
+Expected<PreparedRequest> PrepareTokenizeChat(MessageRequest<v1::TokenizeChatRequest> request,
+                                              const RequestContext& context,
+                                              const OnDelta& /*on_delta*/) {
+  if (auto fault = OptionsFault(request)) {
+    return Unexpected(*std::move(fault));
   }
-  return Complete(std::move(complete), ids->size());
+  const Expected<std::vector<TokenId>> ids = TokensOfConversation(request, context);
+  if (!ids) {
+    return Unexpected(ids.error());
+  }
+  return Respond(*ids, request.message.return_token_strs(), "messages", context);
+}
+
+std::int64_t TokenizeChatResponseBytesBound(const MessageRequest<v1::TokenizeChatRequest>& request,
+                                            const proto::ModelConfig& /*config*/) {
+  // Few templates add more to a message. The excess is counted when the response is formed.
+  constexpr std::int64_t kAddedTokens = 64;
+  const v1::TokenizeChatRequest& message = request.message;
+  std::int64_t tokens = kAddedTokens;
+  for (const v1::ChatMessage& one : message.messages()) {
+    tokens += static_cast<std::int64_t>(one.content().text().size()) + kAddedTokens;
+    for (const v1::ChatContentPart& part : one.content().parts().parts()) {
+      tokens += static_cast<std::int64_t>(part.text().size());
+    }
+  }
+  return kOtherBytes +
+         tokens * (kNumberBytes + (message.return_token_strs() ? kTextBytesPerToken : 0));
 }
 
 std::int64_t TokenizePromptResponseBytesBound(

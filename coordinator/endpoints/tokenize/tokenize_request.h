@@ -5,8 +5,9 @@
 #include "coordinator/endpoints/message_request.h"
 
 namespace scorecast::v1 {
-class TokenizePromptRequest;
+class TokenizeChatRequest;
 class TokenizeInputsRequest;
+class TokenizePromptRequest;
 }  // namespace scorecast::v1
 
 namespace scorecast::coordinator {
@@ -19,6 +20,13 @@ proto::Expected<PreparedRequest> PrepareTokenizePrompt(
     const OnDelta& on_delta);
 std::int64_t TokenizePromptResponseBytesBound(
     const MessageRequest<v1::TokenizePromptRequest>& request, const proto::ModelConfig& config);
+
+/// vLLM's: the tokens of a conversation.
+proto::Expected<PreparedRequest> PrepareTokenizeChat(
+    MessageRequest<v1::TokenizeChatRequest> request, const RequestContext& context,
+    const OnDelta& on_delta);
+std::int64_t TokenizeChatResponseBytesBound(const MessageRequest<v1::TokenizeChatRequest>& request,
+                                            const proto::ModelConfig& config);
 
 /// TEI's: the tokens of texts, with their places.
 proto::Expected<PreparedRequest> PrepareTokenizeInputs(

@@ -52,14 +52,16 @@ struct ClassifyReadout : TextReadout {
 
 }  // namespace
 
-Expected<PreparedRequest> PrepareClassify(MessageRequest<v1::ClassifyRequest> request,
+template <typename Message>
+Expected<PreparedRequest> PrepareClassify(MessageRequest<Message> request,
                                           const RequestContext& context,
                                           const OnDelta& /*on_delta*/) {
-  const v1::ClassifyRequest& message = request.message;
+  const Message& message = request.message;
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
-  const Expected<TextInputs> inputs = VllmInputs(message);
+  std::vector<TokenId> ids;
+  const Expected<TextInputs> inputs = VllmInputs(request, context, ids);
   if (!inputs) {
     return Unexpected(inputs.error());
   }
@@ -71,10 +73,20 @@ Expected<PreparedRequest> PrepareClassify(MessageRequest<v1::ClassifyRequest> re
   return PrepareTexts(*inputs, std::move(readout), context);
 }
 
-std::int64_t ClassifyResponseBytesBound(const MessageRequest<v1::ClassifyRequest>& request,
+template <typename Message>
+std::int64_t ClassifyResponseBytesBound(const MessageRequest<Message>& request,
                                         const proto::ModelConfig& config) {
-  return kOtherBytes + request.message.input_size() *
+  return kOtherBytes + NumTexts(request.message) *
                            (kMaxLabelBytes + kListBytes + config.num_labels * kNumberBytes);
 }
+
+template Expected<PreparedRequest> PrepareClassify(MessageRequest<v1::ClassifyRequest>,
+                                                   const RequestContext&, const OnDelta&);
+template Expected<PreparedRequest> PrepareClassify(MessageRequest<v1::ClassifyChatRequest>,
+                                                   const RequestContext&, const OnDelta&);
+template std::int64_t ClassifyResponseBytesBound(const MessageRequest<v1::ClassifyRequest>&,
+                                                 const proto::ModelConfig&);
+template std::int64_t ClassifyResponseBytesBound(const MessageRequest<v1::ClassifyChatRequest>&,
+                                                 const proto::ModelConfig&);
 
 }  // namespace scorecast::coordinator

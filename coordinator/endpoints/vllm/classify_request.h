@@ -4,18 +4,17 @@
 
 #include "coordinator/endpoints/message_request.h"
 
-namespace scorecast::v1 {
-class ClassifyRequest;
-}
-
 namespace scorecast::coordinator {
 
-// A request for the classes of texts, as vLLM has it. See EndpointRequest.
+// A request for the classes of texts or of a conversation, as vLLM has it: a v1::ClassifyRequest or
+// a v1::ClassifyChatRequest. See EndpointRequest.
 
-proto::Expected<PreparedRequest> PrepareClassify(MessageRequest<v1::ClassifyRequest> request,
+template <typename Message>
+proto::Expected<PreparedRequest> PrepareClassify(MessageRequest<Message> request,
                                                  const RequestContext& context,
                                                  const OnDelta& on_delta);
-std::int64_t ClassifyResponseBytesBound(const MessageRequest<v1::ClassifyRequest>& request,
+template <typename Message>
+std::int64_t ClassifyResponseBytesBound(const MessageRequest<Message>& request,
                                         const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "coordinator/endpoints/conversation_tokens.h"
 #include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/endpoints/text_sequences.h"
 #include "proto/base/expected.h"
@@ -11,17 +16,51 @@ namespace scorecast::coordinator {
 /// Name of the texts in vLLM's requests.
 inline constexpr const char* kVllmTexts = "input";
 
-/// The texts of a request that is like v1::PooledTextOptions.
+/// The texts of a request that is like v1::PooledTextOptions. If it has a conversation, that is the
+/// only text, and `ids` becomes its tokens, which must outlive the result.
 template <typename Message>
-proto::Expected<TextInputs> VllmInputs(const Message& request) {
+proto::Expected<TextInputs> VllmInputs(const MessageRequest<Message>& request,
+                                       const RequestContext& context, std::vector<TokenId>& ids) {
+  const Message& message = request.message;
   proto::Expected<TextLength> length =
-      CheckLength(/*truncate=*/false, request.truncation_direction(),
-                  Given(request.has_truncate_prompt_tokens(), request.truncate_prompt_tokens()));
+      CheckLength(/*truncate=*/false, message.truncation_direction(),
+                  Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens()));
   if (!length) {
     return proto::Unexpected(std::move(length).error());
   }
-  return TextInputs{
-      .texts = InputsOf(ViewsOf(request.input())), .field = kVllmTexts, .length = *length};
+  if constexpr (requires { message.messages(); }) {
+    proto::Expected<std::vector<TokenId>> tokens = TokensOfConversation(request, context);
+    if (!tokens) {
+      return proto::Unexpected(std::move(tokens).error());
+    }
+    ids = *std::move(tokens);
+    return TextInputs{.texts = {{.first = std::span<const TokenId>(ids), .second = std::nullopt}},
+                      .field = "messages",
+                      .length = *length};
+  } else {
+    return TextInputs{
+        .texts = InputsOf(ViewsOf(message.input())), .field = kVllmTexts, .length = *length};
+  }
+}
+
+/// Number of texts of such a request.
+template <typename Message>
+std::int64_t NumTexts(const Message& message) {
+  if constexpr (requires { message.messages(); }) {
+    return 1;
+  } else {
+    return message.input_size();
+  }
+}
+
+/// See RowsBound. A conversation may have as many rows as the model has positions.
+template <typename Message>
+std::int64_t NumRowsBound(const Message& message, const proto::ModelConfig& config) {
+  if constexpr (requires { message.messages(); }) {
+    return config.max_position_embeddings;
+  } else {
+    return RowsBound(InputsOf(ViewsOf(message.input())), config);
+  }
 }
 
 }  // namespace scorecast::coordinator

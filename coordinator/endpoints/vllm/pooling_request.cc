@@ -27,7 +27,8 @@ using proto::Unexpected;
 
 enum class PoolingTask { kEmbed, kTokenEmbed, kClassify };
 
-Expected<PoolingTask> TaskOf(const v1::PoolingRequest& request, const proto::ModelConfig& config) {
+template <typename Message>
+Expected<PoolingTask> TaskOf(const Message& request, const proto::ModelConfig& config) {
   const std::string_view usual = config.is_embedder() ? "embed" : "classify";
   const std::string_view task = request.has_task() ? request.task() : usual;
   if (task == "token_embed" && config.is_embedder()) {
@@ -106,7 +107,8 @@ struct PoolingReadout : TextReadout {
 };
 
 /// What becomes of the vectors of an embedding model.
-Expected<EmbeddingVectors> VectorsOf(const v1::PoolingRequest& request, PoolingTask task,
+template <typename Message>
+Expected<EmbeddingVectors> VectorsOf(const Message& request, PoolingTask task,
                                      const proto::ModelConfig& config) {
   if (request.has_dimensions() && task != PoolingTask::kEmbed) {
     return Unexpected(
@@ -122,18 +124,16 @@ Expected<EmbeddingVectors> VectorsOf(const v1::PoolingRequest& request, PoolingT
     vectors->size = config.hidden_size;
     vectors->normalizes = request.has_use_activation() && request.use_activation();
   }
-  if (vectors) {
-    vectors->field = kVllmTexts;
-  }
   return vectors;
 }
 
 }  // namespace
 
-Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingRequest> request,
+template <typename Message>
+Expected<PreparedRequest> PreparePooling(MessageRequest<Message> request,
                                          const RequestContext& context,
                                          const OnDelta& /*on_delta*/) {
-  const v1::PoolingRequest& message = request.message;
+  const Message& message = request.message;
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
@@ -151,10 +151,12 @@ Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingRequest> requ
   if (!vectors) {
     return Unexpected(std::move(vectors).error());
   }
-  Expected<TextInputs> inputs = VllmInputs(message);
+  std::vector<TokenId> ids;
+  Expected<TextInputs> inputs = VllmInputs(request, context, ids);
   if (!inputs) {
     return Unexpected(std::move(inputs).error());
   }
+  vectors->field = inputs->field;
   inputs->reads_all_rows = *task == PoolingTask::kTokenEmbed;
   inputs->keeps_length = vectors->keeps_length;
   auto readout = std::make_shared<PoolingReadout>();
@@ -167,16 +169,26 @@ Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingRequest> requ
   return PrepareTexts(*inputs, std::move(readout), context);
 }
 
-std::int64_t PoolingResponseBytesBound(const MessageRequest<v1::PoolingRequest>& request,
+template <typename Message>
+std::int64_t PoolingResponseBytesBound(const MessageRequest<Message>& request,
                                        const proto::ModelConfig& config) {
-  const v1::PoolingRequest& message = request.message;
+  const Message& message = request.message;
   constexpr std::int64_t kResultBytes = 32;
-  std::int64_t bytes = kOtherBytes + message.input_size() * (kResultBytes + kListBytes);
+  const std::int64_t texts = NumTexts(message);
+  const std::int64_t bytes = kOtherBytes + texts * (kResultBytes + kListBytes);
   if (message.task() == "token_embed") {
-    return bytes + RowsBound(InputsOf(ViewsOf(message.input())), config) *
-                       (kListBytes + config.hidden_size * kNumberBytes);
+    return bytes + NumRowsBound(message, config) * (kListBytes + config.hidden_size * kNumberBytes);
   }
-  return bytes + message.input_size() * config.output_size() * kNumberBytes;
+  return bytes + texts * config.output_size() * kNumberBytes;
 }
+
+template Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingRequest>,
+                                                  const RequestContext&, const OnDelta&);
+template Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingChatRequest>,
+                                                  const RequestContext&, const OnDelta&);
+template std::int64_t PoolingResponseBytesBound(const MessageRequest<v1::PoolingRequest>&,
+                                                const proto::ModelConfig&);
+template std::int64_t PoolingResponseBytesBound(const MessageRequest<v1::PoolingChatRequest>&,
+                                                const proto::ModelConfig&);
 
 }  // namespace scorecast::coordinator

@@ -4,19 +4,17 @@
 
 #include "coordinator/endpoints/message_request.h"
 
-namespace scorecast::v1 {
-class PoolingRequest;
-}
-
 namespace scorecast::coordinator {
 
-// A request for what the model makes of texts, whatever that is, as vLLM has it. See
-// EndpointRequest.
+// A request for what the model makes of texts or of a conversation, whatever that is, as vLLM has
+// it: a v1::PoolingRequest or a v1::PoolingChatRequest. See EndpointRequest.
 
-proto::Expected<PreparedRequest> PreparePooling(MessageRequest<v1::PoolingRequest> request,
+template <typename Message>
+proto::Expected<PreparedRequest> PreparePooling(MessageRequest<Message> request,
                                                 const RequestContext& context,
                                                 const OnDelta& on_delta);
-std::int64_t PoolingResponseBytesBound(const MessageRequest<v1::PoolingRequest>& request,
+template <typename Message>
+std::int64_t PoolingResponseBytesBound(const MessageRequest<Message>& request,
                                        const proto::ModelConfig& config);
 
 }  // namespace scorecast::coordinator

@@ -67,8 +67,7 @@ void CheckTokens(const std::string& name) {
   }
   const std::unique_ptr<Tokenizer> tokenizer = LoadTokenizer(dir);
   ASSERT_NE(tokenizer, nullptr);
-  const LoadedChatPrompts loaded =
-      LoadChatPrompts(dir, {}, {.vocab_size = tokenizer->vocab_size()}, tokenizer.get());
+  const LoadedChatPrompts loaded = LoadChatPrompts(dir, {}, tokenizer.get());
   ASSERT_NE(loaded.prompts, nullptr) << loaded.no_chat_reason;
   const std::vector<json> conversations = ReadJsonLines(kGolden / "conversations.jsonl");
   for (const json& expected : ReadJsonLines(kGolden / "tokens.jsonl")) {

@@ -13,6 +13,7 @@
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
 #include "coordinator/endpoints/vllm/vllm_endpoints.h"
+#include "tests/coordinator/endpoints/chat_server.h"
 #include "tests/coordinator/endpoints/embeddings/embedding_server.h"
 
 namespace scorecast::coordinator {
@@ -97,6 +98,73 @@ TEST(Classify, ACausalClassifierReadsTheLastRow) {
   const auto prepared = ValueOrFail(server.Prepare(ClassifyEndpoint(), R"({"input":"ab"})"));
   EXPECT_EQ(prepared.sequences[0].reads, (std::vector<proto::RowRead>{{.row = 3}}));
   EXPECT_EQ(prepared.sequences[0].label_lists[0].size(), 2U);
+}
+
+/// The tokens of the only sequence of a request.
+std::vector<TokenId> TokensOf(const EmbeddingServer& server, const Endpoint& endpoint,
+                              const std::string& body) {
+  return ValueOrFail(server.Prepare(endpoint, body)).sequences[0].tokens;
+}
+
+/// Those of a rendered conversation: see WithChat.
+std::vector<TokenId> ChatTokens(const std::string& text) {
+  std::vector<TokenId> tokens = {kChatBos};
+  tokens.insert(tokens.end(), text.begin(), text.end());
+  return tokens;
+}
+
+TEST(Conversation, IsTheTextOfAClassifier) {
+  EmbeddingServer server;
+  server.config_.num_labels = 2;
+  server.config_.read_head.reset();
+  server.options_.label_names = {"bad", "good"};
+  server.options_ = WithChat(server.options_);
+  const std::string messages =
+      R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}])";
+  const std::string text = "<user>a</><assistant>b</>";
+  EXPECT_EQ(TokensOf(server, ClassifyEndpoint(), messages + "}"), ChatTokens(text));
+  EXPECT_EQ(TokensOf(server, PoolingEndpoint(), messages + "}"), ChatTokens(text));
+  EXPECT_EQ(TokensOf(server, ClassifyEndpoint(),
+                     messages + R"(,"add_generation_prompt":true,"chat_template_kwargs":)"
+                                R"({"mood":"happy"}})"),
+            ChatTokens(text + "<assistant>happy"));
+  EXPECT_EQ(TokensOf(server, ClassifyEndpoint(), messages + R"(,"truncate_prompt_tokens":4})"),
+            ChatTokens("<us"));
+  EXPECT_EQ(Classified(server, ClassifyEndpoint(), messages + "}", {1, 3})["data"][0]["label"],
+            "good");
+}
+
+TEST(Conversation, IsTheTextOfAnEmbeddingModel) {
+  EmbeddingServer server;
+  server.options_ = WithChat(server.options_);
+  const OrderedJson response =
+      Answer(server, PoolingEndpoint(), R"({"messages":[{"role":"user","content":"a"}]})");
+  EXPECT_EQ(FloatsOf(response["data"][0]["data"]), server.VectorOf(ChatTokens("<user>a</>")));
+}
+
+TEST(Conversation, HasFaults) {
+  EmbeddingServer server;
+  server.config_.num_labels = 2;
+  const std::string user = R"({"messages":[{"role":"user","content":"a"}])";
+  EXPECT_EQ(server.FaultOf(ClassifyEndpoint(), user + "}"), "no_chat_template messages");
+  server.options_ = WithChat(server.options_);
+  EXPECT_EQ(server.FaultOf(ClassifyEndpoint(), R"({"messages":[]})"),
+            "empty_conversation messages");
+  EXPECT_EQ(server.FaultOf(ClassifyEndpoint(), R"({"messages":[{"role":"tool","content":"a"}]})"),
+            "unknown_role messages[0].role");
+  EXPECT_EQ(
+      server.FaultOf(PoolingEndpoint(), R"({"messages":[{"role":"user","content":"refuse"}]})"),
+      "conversation_refused messages");
+  EXPECT_EQ(server.FaultOf(ClassifyEndpoint(), user + R"(,"input":"a"})"), "not_supported input");
+  EXPECT_EQ(
+      server.FaultOf(ClassifyEndpoint(),
+                     user + R"(,"add_generation_prompt":true,"continue_final_message":true})"),
+      "continue_final_message_with_generation_prompt continue_final_message");
+  const std::string long_text(static_cast<std::size_t>(server.config_.max_position_embeddings),
+                              'x');
+  EXPECT_EQ(server.FaultOf(ClassifyEndpoint(),
+                           R"({"messages":[{"role":"user","content":")" + long_text + R"("}]})"),
+            "context_length_exceeded messages");
 }
 
 TEST(Cosines, AnEmbeddingModelComparesAQueryWithDocuments) {

@@ -18,6 +18,7 @@
 #include "coordinator/endpoints/tokenize/tokenize_request.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "tests/coordinator/endpoints/asking.h"
+#include "tests/coordinator/endpoints/chat_server.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/endpoints/validation.h"
 
@@ -52,6 +53,32 @@ TEST(Tokenize, PromptGivesVllmsResponse) {
             json::parse(R"({"count":0,"max_model_len":512,"tokens":[],"token_strs":null})"));
 }
 
+TEST(Tokenize, MessagesGiveVllmsResponse) {
+  FakeServer server(WithChat(FakeServer::MultiItem()));
+  // The tokens of a text that the template renders.
+  const auto tokens = [](const std::string& text) {
+    json ids = {kChatBos};
+    for (const char byte : text) {
+      ids.push_back(TokenId{byte});
+    }
+    return ids;
+  };
+  const std::string messages = R"({"messages":[{"role":"user","content":"ab"}])";
+  const json expected = tokens("<user>ab</>");
+  EXPECT_EQ(Respond(server, TokenizeEndpoint(), messages + R"(,"add_generation_prompt":false})"),
+            (json{{"count", expected.size()},
+                  {"max_model_len", 512},
+                  {"tokens", expected},
+                  {"token_strs", nullptr}}));
+  const json response =
+      Respond(server, TokenizeEndpoint(), messages + R"(,"return_token_strs":true})");
+  EXPECT_EQ(response["tokens"], tokens("<user>ab</><assistant>"));
+  EXPECT_EQ(response["token_strs"].size(), response["tokens"].size());
+  EXPECT_EQ(Reason(server, TokenizeEndpoint(), messages + R"(,"prompt":"a"})"), "not_supported");
+  FakeServer silent;
+  EXPECT_EQ(Reason(silent, TokenizeEndpoint(), messages + "}"), "no_chat_template");
+}
+
 TEST(Tokenize, InputsGiveTeisResponse) {
   FakeServer server;
   EXPECT_EQ(Respond(server, TokenizeEndpoint(), R"({"inputs":"é yes"})"), json::parse(R"([[
@@ -72,7 +99,6 @@ TEST(Tokenize, Refusals) {
   EXPECT_EQ(Reason(server, endpoint, "{}"), "missing_field");
   EXPECT_EQ(Reason(server, endpoint, R"({"prompt":["a"]})"), "wrong_type");
   EXPECT_EQ(Reason(server, endpoint, R"({"inputs":[1]})"), "wrong_type");
-  EXPECT_EQ(Reason(server, endpoint, R"({"messages":[]})"), "not_supported");
   EXPECT_EQ(Reason(server, endpoint, R"({"inputs":"a","prompt_name":"q"})"), "not_supported");
   EXPECT_EQ(Reason(server, endpoint, R"({"inputs":"a","prompt":"b"})"), "not_supported");
   EXPECT_EQ(Reason(server, DetokenizeEndpoint(), R"({"ids":[1],"tokens":[2]})"), "not_supported");

@@ -1,0 +1,159 @@
+#include "coordinator/endpoints/conversation_tokens.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "coordinator/chat/chat_prompts.h"
+#include "coordinator/request/request_checks.h"
+#include "coordinator/request/request_error.h"
+#include "coordinator/text/unicode/utf8.h"
+#include "proto/base/one_line.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::Error;
+using proto::Expected;
+using proto::Unexpected;
+
+std::string MessageField(int index, std::string_view member) {
+  return At("messages", static_cast<std::size_t>(index)) + "." + std::string(member);
+}
+
+std::optional<Error> RoleFault(const v1::ChatMessage& message, int index) {
+  static constexpr std::array<std::string_view, 4> kRoles = {"system", "developer", "user",
+                                                             "assistant"};
+  if (std::ranges::find(kRoles, message.role()) != kRoles.end()) {
+    return std::nullopt;
+  }
+  return BadRequest("unknown_role",
+                    MessageField(index, "role") +
+                        " must be \"system\", \"developer\", \"user\" or \"assistant\", not " +
+                        Quoted(message.role()) + ": this server calls no tools.",
+                    MessageField(index, "role"));
+}
+
+/// The parts of a message's content. `fault` is set if one of them is no text.
+ChatMessage PartsOf(const v1::ChatMessage& message, int index, std::optional<Error>& fault) {
+  ChatMessage parts{.role = message.role()};
+  if (!message.content().has_parts()) {
+    parts.texts.push_back(message.content().text());
+  }
+  parts.is_list = message.content().has_parts();
+  for (const v1::ChatContentPart& part : message.content().parts().parts()) {
+    if (part.type() != "text") {
+      const std::string field = At(MessageField(index, "content"), parts.texts.size()) + ".type";
+      fault = BadRequest("not_supported",
+                         field + " must be \"text\", not " + Quoted(part.type()) + ".", field);
+    }
+    parts.texts.push_back(part.text());
+  }
+  for (std::size_t i = 0; i < parts.texts.size() && !fault; ++i) {
+    if (!IsValidUtf8(parts.texts[i])) {
+      fault = InvalidUtf8(MessageField(index, "content"));
+    }
+  }
+  return parts;
+}
+
+Expected<Conversation> CheckConversation(const GivenConversation& given, const ChatTemplate& chat) {
+  Conversation conversation{.add_generation_prompt = given.add_generation_prompt,
+                            .continue_final_message = given.continue_final_message,
+                            .time = given.time};
+  for (int i = 0; i < given.messages.size(); ++i) {
+    auto fault = RoleFault(given.messages[i], i);
+    conversation.messages.push_back(PartsOf(given.messages[i], i, fault));
+    if (fault) {
+      return Unexpected(*std::move(fault));
+    }
+  }
+  for (const v1::ChatTemplateArgument& argument : given.arguments) {
+    const std::string field = "chat_template_kwargs." + proto::OneLine(argument.key());
+    if (!chat.TakesArgument(argument.key())) {
+      return Unexpected(BadRequest("not_supported",
+                                   field + " is not supported by this server: every conversation "
+                                           "has its own value of this variable.",
+                                   field));
+    }
+    if (!IsValidUtf8(argument.key()) || !IsValidUtf8(argument.value())) {
+      return Unexpected(InvalidUtf8("chat_template_kwargs"));
+    }
+    std::erase_if(conversation.arguments,
+                  [&](const ChatArgument& before) { return before.name == argument.key(); });
+    conversation.arguments.push_back({argument.key(), argument.value()});
+  }
+  return conversation;
+}
+
+Error RenderingError(const JinjaFault& fault) {
+  switch (fault.kind) {
+    case JinjaFault::Kind::kRaised:
+      return BadRequest("conversation_refused",
+                        "The chat template refuses the conversation: " + Quoted(fault.what, 1024),
+                        "messages");
+    case JinjaFault::Kind::kStopped:
+      return EncodeError(EncodeFault::kStopped, {}, "messages");
+    case JinjaFault::Kind::kLimit:
+    case JinjaFault::Kind::kTemplate:
+      break;
+  }
+  return BadRequest("not_rendered",
+                    "The chat template cannot render the conversation: " +
+                        proto::OneLine(fault.Text(), 1024) + ".",
+                    "messages");
+}
+
+}  // namespace
+
+std::optional<Error> ConversationFault(const GivenConversation& given,
+                                       const RequestContext& context) {
+  if (context.options.chat == nullptr) {
+    return BadRequest("no_chat_template",
+                      "This server does not chat: " + context.options.no_chat_reason + ".",
+                      "messages");
+  }
+  if (given.messages.empty()) {
+    return BadRequest("empty_conversation", "messages must be a nonempty list.", "messages");
+  }
+  if (given.continue_final_message && given.add_generation_prompt) {
+    return BadRequest("continue_final_message_with_generation_prompt",
+                      "continue_final_message needs add_generation_prompt: false.",
+                      "continue_final_message");
+  }
+  return std::nullopt;
+}
+
+Expected<MarkedText> RenderConversation(const GivenConversation& given,
+                                        const RequestContext& context) {
+  const ChatTemplate& chat = context.options.chat->chat_template();
+  const Expected<Conversation> conversation = CheckConversation(given, chat);
+  if (!conversation) {
+    return Unexpected(conversation.error());
+  }
+  Expected<MarkedText, JinjaFault> text = chat.Render(*conversation, context.interruption);
+  if (!text) {
+    return Unexpected(RenderingError(text.error()));
+  }
+  return *std::move(text);
+}
+
+Expected<std::vector<TokenId>> ConversationTokens(const MarkedText& text, std::int64_t max_tokens,
+                                                  const RequestContext& context, bool at_start) {
+  Expected<std::vector<TokenId>, EncodeFault> ids = context.options.chat->Tokens(
+      text, {.max_tokens = CountedTokens(max_tokens), .interruption = context.interruption},
+      at_start);
+  if (!ids) {
+    return Unexpected(
+        EncodeError(ids.error(),
+                    BadRequest("too_many_positions",
+                               "Too many positions: " + MoreThan(max_tokens) + ".", "messages"),
+                    "messages"));
+  }
+  return *std::move(ids);
+}
+
+}  // namespace scorecast::coordinator
