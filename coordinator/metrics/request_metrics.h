@@ -21,7 +21,7 @@
 namespace scorecast::coordinator {
 
 /// If clients are named, this many clients have metrics of their own. All further clients count
-/// together as kOtherClients.
+/// together as kOtherClients, and so do addresses of which all requests lacked a right key.
 inline constexpr std::size_t kMaxNamedClients = 100;
 inline constexpr std::string_view kOtherClients = "other";
 /// Name that stands for the endpoint if a request was refused before its endpoint was known.

@@ -181,6 +181,21 @@ TEST(RequestMetrics, NameOnlyTheFirstClients) {
   }
 }
 
+TEST(RequestMetrics, DoNotNameThoseWhoAreNotLetIn) {
+  RequestMetrics metrics(Endpoints(), /*names_clients=*/true);
+  for (int i = 0; i < 150; ++i) {
+    metrics.OnEnd({nullptr, "address" + std::to_string(i), 401, nullptr});
+  }
+  metrics.OnEnd({nullptr, "alice", 404, nullptr});
+  const prometheus::MetricFamily requests = metrics.Collect().at(1);
+  std::map<std::string, double> counts;
+  for (const prometheus::ClientMetric& metric : requests.metric) {
+    counts[metric.label.at(1).value] = metric.counter.value;
+  }
+  EXPECT_EQ(counts,
+            (std::map<std::string, double>{{std::string(kOtherClients), 150}, {"alice", 1}}));
+}
+
 TEST(RequestMetrics, KeepNoAddressUnlessClientsAreNamed) {
   Metrics metrics(Endpoints());
   metrics.requests.OnEnd({nullptr, "10.0.0.1", 404, nullptr});
