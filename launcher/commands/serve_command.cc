@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <google/protobuf/stubs/logging.h>
+#include <mpi.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -39,6 +41,7 @@
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_sockets.h"
+#include "launcher/engine/build_id.h"
 #include "launcher/engine/calibration.h"
 #include "launcher/engine/decision_probe.h"
 #include "launcher/engine/engine.h"
@@ -132,6 +135,21 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
   requests.RefuseAll();
 }
 
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;
+#else
+constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
+
+/// "Open MPI v4.1.4"
+std::string MpiLibrary() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string_view all(text, static_cast<std::size_t>(length));
+  return std::string(all.substr(0, all.find_first_of(",\n")));
+}
+
 /// 0 means no limit.
 double SecondsOf(std::int64_t max_ms) {
   return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
@@ -142,7 +160,11 @@ struct Service {
   /// `keys` may be null.
   Service(const ServeFlags& flags, const std::shared_ptr<coordinator::ApiKeys>& keys,
           Engine& engine, const coordinator::PassTimeModel& time_model)
-      : metrics(coordinator::Endpoints(), flags.metrics_clients),
+      : metrics(coordinator::Endpoints(), flags.metrics_clients,
+                {.version = SCORECAST_VERSION,
+                 .build_id = BuildId(),
+                 .compiler = kCompiler,
+                 .mpi = MpiLibrary()}),
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
