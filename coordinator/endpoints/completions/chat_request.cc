@@ -239,11 +239,12 @@ Expected<ChatPrompt> PromptOf(const ChatRequest& request, const RequestContext& 
         part, {.max_tokens = CountedTokens(positions), .interruption = context.interruption},
         /*at_start=*/of_parts.empty());
     if (!ids) {
-      return Unexpected(
-          EncodeError(ids.error(),
-                      BadRequest("too_many_positions",
-                                 "Too many positions: " + MoreThan(positions) + ".", "messages"),
-                      "messages"));
+      return Unexpected(EncodeError(
+          ids.error(),
+          BadRequest("too_many_positions",
+                     "Too many positions: " + FarExceeds(positions) + "." + kNothingIsCut,
+                     "messages"),
+          "messages"));
     }
     of_parts.push_back(*std::move(ids));
   }
