@@ -187,6 +187,9 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Name of the model in responses to requests that name none, and in /v1/models; "
                  "the directory's name by default")
       ->type_name("NAME");
+  app.add_flag("--strict-model-name", flags.server.strict_model_name,
+               "Refuses requests that name another model, with a 404. Otherwise any name is taken, "
+               "and returned in the response");
   app.add_flag(
       "--one-by-one", flags.server.one_by_one,
       "Scores each item of a request by itself. Otherwise the items of a request share the "
