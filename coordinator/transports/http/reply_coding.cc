@@ -8,16 +8,12 @@
 #include <zstd.h>
 
 #include "coordinator/transports/http/field_value.h"
+#include "proto/base/trimmed.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-constexpr std::string_view kSpaces = " \t";
-
-std::string_view Stripped(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());
-  return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
-}
+std::string_view Stripped(std::string_view text) { return proto::Trimmed(text, " \t"); }
 
 /// The thousandths of a weight, "0.5", if it is one.
 std::optional<int> ThousandthsOf(std::string_view text) {
