@@ -7,13 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <google/protobuf/stubs/logging.h>
-#include <mpi.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -49,6 +47,7 @@
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
 #include "proto/log/log.h"
+#include "proto/mpi/mpi_environment.h"
 #include "proto/tls/tls_context.h"
 #include "proto/wire/frame.h"
 #include "shard/worker/queued_cluster.h"
@@ -141,15 +140,6 @@ constexpr const char* kCompiler = __VERSION__;
 constexpr const char* kCompiler = "g++ " __VERSION__;
 #endif
 
-/// "Open MPI v4.1.4"
-std::string MpiLibrary() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  const std::string_view all(text, static_cast<std::size_t>(length));
-  return std::string(all.substr(0, all.find_first_of(",\n")));
-}
-
 /// 0 means no limit.
 double SecondsOf(std::int64_t max_ms) {
   return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
@@ -164,7 +154,7 @@ struct Service {
                 {.version = SCORECAST_VERSION,
                  .build_id = BuildId(),
                  .compiler = kCompiler,
-                 .mpi = MpiLibrary()}),
+                 .mpi = proto::MpiLibrary()}),
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
