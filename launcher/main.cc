@@ -149,6 +149,12 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->default_str("none");
+  app.add_option("--compress-replies", flags.http.compress_from,
+                 "Bytes of a reply over HTTP from which it is compressed (gzip, zstd), if the "
+                 "client's Accept-Encoding allows it; 0: never")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))
+      ->type_name("BYTES")
+      ->capture_default_str();
   app.add_option("--allowed-host", flags.http.allowed_hosts,
                  "Further name or IP address that the field Host of HTTP may have if --host is a "
                  "loopback address, such as score.example.org, or *: any; repeat for each. "

@@ -7,6 +7,9 @@
 #include <set>
 #include <utility>
 
+#include <sys/stat.h>
+
+#include "coordinator/access/file_watch.h"
 #include "coordinator/access/key_file.h"
 #include "proto/base/count.h"
 #include "proto/base/one_line.h"
@@ -54,27 +57,17 @@ ApiKeys::ApiKeys(std::filesystem::path file)
   holders_ = std::make_shared<const Holders>(Read());
 }
 
-ApiKeys::FileState ApiKeys::StateOf(const struct stat& status) {
-  return std::vector<std::int64_t>{
-      static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
-      static_cast<std::int64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtim.tv_sec),
-      static_cast<std::int64_t>(status.st_mtim.tv_nsec),
-      // Also that of its rights.
-      static_cast<std::int64_t>(status.st_ctim.tv_sec),
-      static_cast<std::int64_t>(status.st_ctim.tv_nsec)};
-}
-
-ApiKeys::FileState ApiKeys::CurrentState() const {
-  struct stat status {};
-  return stat(path_.c_str(), &status) == 0 ? StateOf(status) : std::nullopt;
+std::string ApiKeys::CurrentMarks() const {
+  const std::string file = path_.string();
+  return FileMarks({&file, 1});
 }
 
 ApiKeys::Holders ApiKeys::Read() {
   {
     // Before the file is read, so that what is written meanwhile is a change.
-    FileState state = CurrentState();
+    std::string marks = CurrentMarks();
     const std::lock_guard lock(mutex_);
-    state_ = std::move(state);
+    marks_ = std::move(marks);
   }
   const std::string text = proto::ReadRegularFile(path_, kMaxFileBytes);
   proto::Expected<KeyFile, std::string> file = ParseKeyFile(text);
@@ -231,9 +224,9 @@ proto::Expected<KeyChanges, std::string> ApiKeys::Reload() {
 }
 
 bool ApiKeys::HasFileChanged() const {
-  FileState state = CurrentState();
+  const std::string marks = CurrentMarks();
   const std::lock_guard lock(mutex_);
-  return state != state_;
+  return marks != marks_;
 }
 
 }  // namespace scorecast::coordinator

@@ -11,8 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <sys/stat.h>
-
 #include "coordinator/access/api_key.h"
 #include "coordinator/access/request_window.h"
 #include "coordinator/schedule/client_id.h"
@@ -85,11 +83,7 @@ class ApiKeys {
     std::unordered_multimap<std::uint64_t, Holder> by_hash;  ///< See KeyDigest::Hash.
   };
 
-  /// What tells one state of the file from another; nothing if there is no file.
-  using FileState = std::optional<std::vector<std::int64_t>>;
-
-  static FileState StateOf(const struct stat& status);
-  FileState CurrentState() const;
+  std::string CurrentMarks() const;
   /// Reads the file, and makes its holders. Throws StartupError.
   Holders Read();
   /// The result of Reload if the file has not changed.
@@ -106,7 +100,7 @@ class ApiKeys {
 
   std::mutex reading_;  ///< One reads the file at a time.
   mutable std::mutex mutex_;
-  FileState state_;    ///< When it was read last, whether or not that succeeded.
+  std::string marks_;  ///< FileMarks when it was read last, whether or not that succeeded.
   std::string fault_;  ///< Why the last reading failed; empty if it did not.
   std::shared_ptr<const Holders> holders_;
 };

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "proto/base/one_line.h"
+#include "proto/base/trimmed.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -55,14 +56,6 @@ std::optional<ip::address> ForwardedAddress(std::string_view text) {
   return error ? std::nullopt : std::optional(Plain(address));
 }
 
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  return begin == std::string_view::npos
-             ? std::string_view()
-             : text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
-
 }  // namespace
 
 std::string TrustedProxies::Add(std::string_view text) {
@@ -108,7 +101,7 @@ ip::address TrustedProxies::ClientOf(const ip::address& peer,
   while (Has(client) && !forwarded_for.empty()) {
     const std::size_t comma = forwarded_for.rfind(',');
     const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
-    const auto before = ForwardedAddress(Trimmed(forwarded_for.substr(begin)));
+    const auto before = ForwardedAddress(proto::Trimmed(forwarded_for.substr(begin), " \t"));
     if (!before) {
       return client;
     }

@@ -147,11 +147,12 @@ Expected<std::vector<TokenId>> ConversationTokens(const MarkedText& text, std::i
       text, {.max_tokens = CountedTokens(max_tokens), .interruption = context.interruption},
       at_start);
   if (!ids) {
-    return Unexpected(
-        EncodeError(ids.error(),
-                    BadRequest("too_many_positions",
-                               "Too many positions: " + MoreThan(max_tokens) + ".", "messages"),
-                    "messages"));
+    return Unexpected(EncodeError(
+        ids.error(),
+        BadRequest("too_many_positions",
+                   "Too many positions: " + FarExceeds(max_tokens) + "." + kNothingIsCut,
+                   "messages"),
+        "messages"));
   }
   return *std::move(ids);
 }

@@ -48,12 +48,16 @@ std::optional<Error> PositionFault(const PackedSequence& sequence, const PromptP
   if (prompt + completion <= limit) {
     return std::nullopt;
   }
+  const std::string field = FieldPast(limit, sequence, parts, max_field);
+  const std::string hint = field == max_field ? " " + max_field + " may be at most " +
+                                                    std::to_string(limit - prompt + 1) + "."
+                                              : parts.CutHint();
   return BadRequest("too_many_positions",
                     "Too many positions: " + Exceeds(prompt + completion, limit) +
                         " (system prompt " + std::to_string(tokens.prefix.size()) +
                         ", with chunks and questions " + std::to_string(prompt) + ", completions " +
-                        std::to_string(completion) + ").",
-                    FieldPast(limit, sequence, parts, max_field));
+                        std::to_string(completion) + ")." + hint,
+                    field);
 }
 
 }  // namespace

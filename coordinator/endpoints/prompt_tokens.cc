@@ -266,9 +266,10 @@ class PartsTokenizer {
 
   /// The error of a part with which there are too many tokens.
   Error TooManyPositions(const std::string& field) const {
-    return BadRequest(
-        "too_many_positions",
-        "Too many positions: " + MoreThan(context_.config.max_position_embeddings) + ".", field);
+    return BadRequest("too_many_positions",
+                      "Too many positions: " + FarExceeds(context_.config.max_position_embeddings) +
+                          "." + parts_.CutHint(),
+                      field);
   }
 
   Error ChunkTooLong(const std::string& length, std::size_t index) const {

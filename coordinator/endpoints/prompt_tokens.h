@@ -9,6 +9,7 @@
 
 #include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/request/chunk_options.h"
+#include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_context.h"
 #include "coordinator/request/values.h"
 #include "proto/base/expected.h"
@@ -30,6 +31,12 @@ struct PromptParts {
   /// Of an ordinary prompt, only so many of the last tokens are kept, and BOS. -1: as many as the
   /// model has positions for, with a completion.
   std::optional<std::int64_t> truncate_to;
+  bool can_be_truncated = false;  ///< The request could have `truncate_prompt_tokens`.
+
+  /// The end of the message that says that the parts have too many positions.
+  std::string CutHint() const {
+    return can_be_truncated ? " truncate_prompt_tokens=-1 cuts the prompt." : kNothingIsCut;
+  }
 };
 
 /// The parts of a prompt that is one field, `name`. A text is split at its separators if `options`

@@ -3,6 +3,8 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include <prometheus/text_serializer.h>
@@ -20,7 +22,21 @@ Families ProcessFamilies() {
             static_cast<double>(memory.resident)),
       Gauge("process_virtual_memory_bytes", "Virtual memory of rank 0.",
             static_cast<double>(memory.virtual_size)),
+      Gauge("process_start_time_seconds", "Time at which rank 0 was started, of the Unix epoch.",
+            StartOfThisProcess()),
   };
+}
+
+prometheus::MetricFamily BuildFamily(const BuildFacts& build) {
+  prometheus::MetricFamily family =
+      GaugeFamily("scorecast_build_info", "1; its labels say which build of scorecast runs.");
+  AddValue(family,
+           {{"version", build.version},
+            {"build_id", build.build_id},
+            {"compiler", build.compiler},
+            {"mpi", build.mpi}},
+           1);
+  return family;
 }
 
 /// Forms a content only if the last one is older than kMetricsAge. Safe to use from any thread.
@@ -52,6 +68,7 @@ Families Metrics::Collect(const ServiceStatus& status, std::int64_t page_bytes) 
   Families families = requests.Collect();
   Append(families, passes.Collect());
   Append(families, FamiliesOf(status, page_bytes));
+  families.push_back(BuildFamily(build));
   Append(families, ProcessFamilies());
   return families;
 }
@@ -77,6 +94,27 @@ ProcessMemory MemoryOfThisProcess() {
   }
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   return {resident_pages * page, virtual_pages * page};
+}
+
+double StartOfThisProcess() {
+  std::ifstream boot("/proc/stat");
+  std::string word;
+  double boot_seconds = 0;
+  while (boot >> word && word != "btime") {
+  }
+  std::ifstream file("/proc/self/stat");
+  std::string line;
+  if (!(boot >> boot_seconds) || !std::getline(file, line)) {
+    return 0;
+  }
+  // The second field is the program's name in brackets, which may have spaces and brackets.
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  constexpr int kFieldsBetween = 19;  // The start is field 22.
+  for (int i = 0; i < kFieldsBetween; ++i) {
+    fields >> word;
+  }
+  double ticks = 0;
+  return fields >> ticks ? boot_seconds + ticks / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
 }
 
 }  // namespace scorecast::coordinator

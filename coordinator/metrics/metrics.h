@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/metrics/families.h"
@@ -14,11 +16,19 @@
 
 namespace scorecast::coordinator {
 
+/// What this executable is: the labels of scorecast_build_info.
+struct BuildFacts {
+  std::string version;
+  std::string build_id;  ///< The linker's, in hexadecimal.
+  std::string compiler;
+  std::string mpi;  ///< The library that runs, and its version.
+};
+
 /// All metrics of a service. The service updates the counts.
 struct Metrics {
   /// `names_clients`: see RequestMetrics.
-  explicit Metrics(EndpointList endpoints, bool names_clients = false)
-      : requests(endpoints, names_clients) {}
+  explicit Metrics(EndpointList endpoints, bool names_clients = false, BuildFacts build_facts = {})
+      : requests(endpoints, names_clients), build(std::move(build_facts)) {}
 
   /// All families, each once and in a fixed order. `page_bytes` is the size of a page of K/V on a
   /// rank. Any thread may call it.
@@ -26,6 +36,7 @@ struct Metrics {
 
   RequestMetrics requests;
   PassMetrics passes;
+  const BuildFacts build;
 };
 
 /// The metrics are collected again if they are older than this.
@@ -45,5 +56,9 @@ struct ProcessMemory {
 };
 
 ProcessMemory MemoryOfThisProcess();
+
+/// When this process was started, in seconds of the Unix epoch, to about a second; 0 if the system
+/// does not tell.
+double StartOfThisProcess();
 
 }  // namespace scorecast::coordinator

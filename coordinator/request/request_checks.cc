@@ -23,6 +23,10 @@ std::string Exceeds(std::int64_t value, std::int64_t limit) {
 
 std::string MoreThan(std::int64_t limit) { return "more than " + std::to_string(limit); }
 
+std::string FarExceeds(std::int64_t limit) {
+  return "more than " + Exceeds(CountedTokens(limit), limit);
+}
+
 std::optional<Error> SoftmaxTemperatureFault(double temperature, ScoreKind kind,
                                              const std::string& field) {
   if (!std::isfinite(temperature) || temperature <= 0) {
@@ -66,9 +70,9 @@ std::optional<Error> VocabularyFault(std::span<const TokenId> ids, const std::st
 }
 
 std::int64_t CountedTokens(std::int64_t limit) {
+  constexpr std::int64_t kTimes = 4;
   constexpr std::int64_t kMore = 64;
-  limit = std::min(limit, EncodeLimits::kUnlimited / 2);
-  return limit + limit / 8 + kMore;
+  return kTimes * std::min(limit, EncodeLimits::kUnlimited / (2 * kTimes)) + kMore;
 }
 
 Error EncodeError(EncodeFault fault, Error too_many_tokens, const std::string& field) {

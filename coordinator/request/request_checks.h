@@ -22,6 +22,11 @@ namespace scorecast::coordinator {
 std::string Exceeds(std::int64_t value, std::int64_t limit);
 /// "more than 128", of tokens that were counted no further
 std::string MoreThan(std::int64_t limit);
+/// "more than 576 > 128", of tokens that were counted up to CountedTokens(limit)
+std::string FarExceeds(std::int64_t limit);
+
+/// The end of the message that says that a request has too many positions, if no field cuts it.
+inline constexpr const char* kNothingIsCut = " Nothing is cut: send less.";
 
 /// The temperature of the softmax over labels must be finite and positive, and 1 for scores of
 /// another kind. `field` is its name in the request.
@@ -36,8 +41,8 @@ std::optional<proto::Error> LogprobsFault(bool return_token_logprobs, std::int64
 std::optional<proto::Error> VocabularyFault(std::span<const TokenId> ids, const std::string& field,
                                             std::int64_t vocab_size);
 
-/// How many tokens of a text are counted if `limit` are allowed. Those are somewhat more, so that
-/// an error can say by how many there are too many, and because a text may have a few tokens less
+/// How many tokens of a text are counted if `limit` are allowed. Those are several times more, so
+/// that an error can mostly say how many there are, and because a text may have a few tokens less
 /// when another one continues it.
 std::int64_t CountedTokens(std::int64_t limit);
 

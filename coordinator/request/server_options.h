@@ -55,6 +55,8 @@ struct ServerOptions {
   /// delimiter's flag may name special tokens in any case.
   SpecialTokensInText special_tokens_in_text = SpecialTokensInText::kAllow;
   std::string model_name = "default";  ///< In the response to a request that names no model.
+  /// Whether a request that names another model gets a 404. Otherwise any name is taken.
+  bool strict_model_name = false;
   ChunkOptions chunks;
   /// Defaults of requests to /v1/completions.
   proto::GenerationConfig generation;

@@ -17,9 +17,16 @@ std::optional<TemplateTokens> TemplateTokens::Make(const RerankTemplate& from,
   }
   TemplateTokens result(tokenizer);
   std::vector<std::string> order;
+  std::string own_text;
   for (const TemplateText& piece : from.pieces) {
     for (const TemplatePart& part : piece) {
       order.push_back(part.place);
+      own_text += part.text + '\n';
+    }
+  }
+  for (const SpecialToken& token : control_tokens) {
+    if (own_text.find(token.text) != std::string::npos) {
+      result.control_tokens_.push_back(token.text);
     }
   }
   const auto place = [&](const char* name) { return std::find(order.begin(), order.end(), name); };
@@ -45,6 +52,13 @@ std::optional<TemplateTokens> TemplateTokens::Make(const RerankTemplate& from,
         builder.FinishPrompt();
   }
   return result;
+}
+
+const std::string* TemplateTokens::ControlTokenIn(std::string_view text) const {
+  const auto found = std::ranges::find_if(control_tokens_, [text](const std::string& token) {
+    return text.find(token) != std::string_view::npos;
+  });
+  return found == control_tokens_.end() ? nullptr : &*found;
 }
 
 }  // namespace scorecast::coordinator

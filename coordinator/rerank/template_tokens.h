@@ -24,6 +24,9 @@ class TemplateTokens {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   bool is_document_first() const { return is_document_first_; }
   bool takes_instruction() const { return takes_instruction_; }
+  /// A control token of the template that a text spells; null if it spells none. Texts of clients
+  /// that write the whole prompt themselves do.
+  const std::string* ControlTokenIn(std::string_view text) const;
 
   /// The prompt from its start (BOS, if the tokenizer adds one). The run with the document is the
   /// only one that has parts of that kind.
@@ -35,6 +38,7 @@ class TemplateTokens {
   explicit TemplateTokens(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
   const Tokenizer* tokenizer_;
+  std::vector<std::string> control_tokens_;  ///< Those that the template's own text spells.
   bool is_document_first_ = false;
   bool takes_instruction_ = false;
   std::vector<TemplateSection> with_instruction_;

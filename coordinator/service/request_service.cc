@@ -69,6 +69,18 @@ std::optional<Error> KindFault(const Endpoint& endpoint, const EndpointRequest& 
                     "");
 }
 
+/// The 404 of a request that names a model which is not served, if such names are refused.
+std::optional<Error> ModelFault(const EndpointRequest& request, const ServerOptions& options) {
+  if (!options.strict_model_name ||
+      request.model.value_or(options.model_name) == options.model_name) {
+    return std::nullopt;
+  }
+  return Error{404, "model_not_found",
+               "The model " + Quoted(*request.model) + " does not exist: this server has " +
+                   Quoted(options.model_name) + ".",
+               "model"};
+}
+
 /// The best (lowest) priority that counts. `holder` may be null.
 std::int32_t BestPriority(const Holder& holder, const ServerOptions& options) {
   const std::int32_t best = options.trust_priority ? kMinPriority : 0;
@@ -135,6 +147,9 @@ std::optional<Error> RequestService::AdmissionFault(const Call& call,
   }
   if (!parsed) {
     return parsed.error();
+  }
+  if (auto fault = ModelFault(**parsed, options_)) {
+    return fault;
   }
   if (auto fault = KindFault(*call.endpoint(), **parsed, config_, endpoints_)) {
     return fault;

@@ -7,6 +7,7 @@
 
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
+#include "proto/base/trimmed.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -16,13 +17,7 @@ using proto::Quoted;
 
 constexpr std::string_view kBlanks = " \t\r";
 
-std::string_view Trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
+std::string_view Trimmed(std::string_view text) { return proto::Trimmed(text, kBlanks); }
 
 }  // namespace
 

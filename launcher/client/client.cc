@@ -69,6 +69,9 @@ class TlsFault : public std::runtime_error {
     if (has("issuer certificate") || has("self-signed") || has("self signed")) {
       return "; --tls-ca names the certificate of its CA";
     }
+    if (has("certificate has expired")) {
+      return "; it is the server's, which takes a new one without a restart";
+    }
     if (has("ostname mismatch") || has("IP address mismatch")) {
       return "; --tls-server-name names the one that its certificate has";
     }

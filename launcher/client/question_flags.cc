@@ -8,20 +8,14 @@
 #include <utility>
 
 #include "proto/base/one_line.h"
+#include "proto/base/trimmed.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::launcher {
 namespace {
 
 using proto::Quoted;
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  return begin == std::string_view::npos
-             ? std::string_view()
-             : text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
+using proto::Trimmed;
 
 /// The first place of `separator` without a backslash before it, or npos.
 std::size_t FindBare(std::string_view text, char separator) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "coordinator/text/unicode/utf8.h"
+#include "launcher/commands/foreign_flags.h"
 #include "proto/base/nearest_name.h"
 #include "proto/base/one_line.h"
 
@@ -122,7 +123,14 @@ std::string UnknownText(const CLI::App& app, const std::vector<std::string>& unk
   for (const std::string& argument : unknown) {
     text += " " + argument;
   }
-  return text + DidYouMean(unknown.front().substr(0, unknown.front().find('=')), FlagNames(app));
+  std::string hints;
+  for (const std::string& argument : unknown) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    const std::string hint = HintForFlag(flag);
+    hints += hint.empty() ? "" : "; " + flag + ": " + hint;
+  }
+  const std::string first = unknown.front().substr(0, unknown.front().find('='));
+  return text + (hints.empty() ? DidYouMean(first, FlagNames(app)) : hints);
 }
 
 /// The text between `before` and `after`. Empty if `text` does not have both.
@@ -187,6 +195,9 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "Name of the model in responses to requests that name none, and in /v1/models; "
                  "the directory's name by default")
       ->type_name("NAME");
+  app.add_flag("--strict-model-name", flags.server.strict_model_name,
+               "Refuses requests that name another model, with a 404. Otherwise any name is taken, "
+               "and returned in the response");
   app.add_flag(
       "--one-by-one", flags.server.one_by_one,
       "Scores each item of a request by itself. Otherwise the items of a request share the "

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "coordinator/access/api_keys.h"
-#include "coordinator/access/key_watch.h"
+#include "coordinator/access/file_watch.h"
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/endpoints/tei/tei_endpoints.h"
@@ -39,6 +39,7 @@
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_sockets.h"
+#include "launcher/engine/build_id.h"
 #include "launcher/engine/calibration.h"
 #include "launcher/engine/decision_probe.h"
 #include "launcher/engine/engine.h"
@@ -46,6 +47,7 @@
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
 #include "proto/log/log.h"
+#include "proto/mpi/mpi_environment.h"
 #include "proto/tls/tls_context.h"
 #include "proto/wire/frame.h"
 #include "shard/worker/queued_cluster.h"
@@ -132,6 +134,12 @@ void FinishRequests(coordinator::RequestService& requests, std::chrono::seconds 
   requests.RefuseAll();
 }
 
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;
+#else
+constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
+
 /// 0 means no limit.
 double SecondsOf(std::int64_t max_ms) {
   return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
@@ -142,7 +150,11 @@ struct Service {
   /// `keys` may be null.
   Service(const ServeFlags& flags, const std::shared_ptr<coordinator::ApiKeys>& keys,
           Engine& engine, const coordinator::PassTimeModel& time_model)
-      : metrics(coordinator::Endpoints(), flags.metrics_clients),
+      : metrics(coordinator::Endpoints(), flags.metrics_clients,
+                {.version = SCORECAST_VERSION,
+                 .build_id = BuildId(),
+                 .compiler = kCompiler,
+                 .mpi = proto::MpiLibrary()}),
         cluster(engine.runner(), engine.limits()),
         scheduler(cluster, {.max_queue = flags.max_queue,
                             .max_queue_tokens = flags.max_queue_tokens,
@@ -156,11 +168,7 @@ struct Service {
                                 }}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
                  coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
-        server(std::in_place, requests, SocketOptionsOf(flags, keys), flags.io_threads) {
-    if (keys != nullptr) {
-      key_watch.emplace(*keys);
-    }
-  }
+        server(std::in_place, requests, SocketOptionsOf(flags, keys), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(
       const ServeFlags& flags, const std::shared_ptr<coordinator::ApiKeys>& keys) {
@@ -182,7 +190,6 @@ struct Service {
   coordinator::Scheduler scheduler;
   coordinator::RequestService requests;
   std::optional<coordinator::RequestServer> server;
-  std::optional<coordinator::KeyWatch> key_watch;
 };
 
 /// Takes the service's sockets.
@@ -266,13 +273,26 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
   return resources;
 }
 
-using TlsFilesPointer = std::shared_ptr<const coordinator::TlsFiles>;
+using TlsFilesPointer = std::shared_ptr<coordinator::TlsFiles>;
 
 /// Null without TLS.
 TlsFilesPointer TlsFilesOf(const ServeFlags& flags) {
   return flags.tls_files.certificate.empty()
              ? nullptr
-             : std::make_shared<const coordinator::TlsFiles>(flags.tls_files);
+             : std::make_shared<coordinator::TlsFiles>(flags.tls_files);
+}
+
+/// The files that are read again when they change. Either may be null.
+std::vector<coordinator::FileWatch::Look> LooksAt(const std::shared_ptr<coordinator::ApiKeys>& keys,
+                                                  const TlsFilesPointer& tls_files) {
+  std::vector<coordinator::FileWatch::Look> looks;
+  if (keys != nullptr) {
+    looks.emplace_back([keys] { static_cast<void>(keys->Reload()); });  // Logs what it finds.
+  }
+  if (tls_files != nullptr) {
+    looks.emplace_back([tls_files] { tls_files->Reload(); });
+  }
+  return looks;
 }
 
 /// While the service drains, clients of HTTP read that it does, so that a proxy turns to another
@@ -393,6 +413,7 @@ int RunServeCommand(const ServeFlags& flags) {
   ProbeDecisions(engine);
   std::optional<Service> service;
   std::optional<AddressFile> address_file;
+  std::optional<coordinator::FileWatch> file_watch;
   engine.StartupPhase([&] {
     if (engine.is_root()) {
       // A malformed message is reported to its client, and not logged.
@@ -403,6 +424,9 @@ int RunServeCommand(const ServeFlags& flags) {
       }
       service.emplace(flags, keys, engine, time_model);
       Listen(flags, engine, *sockets, tls_files, *service);
+      if (keys != nullptr || tls_files != nullptr) {
+        file_watch.emplace(LooksAt(keys, tls_files));
+      }
       if (!flags.address_file.empty()) {
         address_file = AddressFile::Write(flags.address_file, address);
         address_file->RemoveAtExit();

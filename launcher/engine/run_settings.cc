@@ -103,6 +103,7 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
       {"the number of ranks", std::to_string(engine.ranks())},
       {"the head of the model",
        engine.config().read_head ? proto::Describe(*engine.config().read_head) : ""},
+      {"--strict-model-name", Given(options.strict_model_name)},
       {"--one-by-one", Given(options.one_by_one)},
       {"--enable-mis", Given(options.enable_mis)},
       {"--multi-item-scoring-delimiter",

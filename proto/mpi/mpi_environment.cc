@@ -79,4 +79,12 @@ MpiEnvironment::~MpiEnvironment() {
   MPI_Finalize();
 }
 
+std::string MpiLibrary() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string all(text, static_cast<std::size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
 }  // namespace scorecast::proto

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace scorecast::proto {
 
 /// Keeps MPI initialised for the life of the object. A process has one such object, made by the
@@ -15,5 +17,8 @@ class MpiEnvironment {
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
 };
+
+/// The MPI library that runs, such as "Open MPI v4.1.4". May be called at any time.
+std::string MpiLibrary();
 
 }  // namespace scorecast::proto

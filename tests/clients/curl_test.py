@@ -65,6 +65,19 @@ class Curl(RankingTest):
         data = gzip.compress(json.dumps(BODY).encode())
         self.expect_ranked(post("-H", "Content-Encoding: gzip", "/v1/rerank", data=data))
 
+    def test_compressed_replies(self) -> None:
+        plain = curl("/openapi.json").stdout
+        long = json.dumps({"query": QUERY, "documents": DOCUMENTS * 30, "return_documents": True}).encode()
+        ranked = post("/v1/rerank", data=long)[1]["results"]
+        for coding in ("gzip", "zstd", "gzip, deflate, br, zstd;q=0.5"):
+            fields = ["--compressed", "-H", f"Accept-Encoding: {coding}"]
+            run = curl(*fields, "-v", "-w", "\n%{size_download}", "/openapi.json")
+            body, size = run.stdout.rsplit("\n", 1)
+            self.assertEqual(body, plain)
+            self.assertLess(int(size), len(plain) / 4)
+            self.assertRegex(run.stderr, r"(?i)\n< vary: accept-encoding")
+            self.assertEqual(post(*fields, "/v1/rerank", data=long)[1]["results"], ranked)
+
     def test_broken_gzip_body(self) -> None:
         data = gzip.compress(json.dumps(BODY).encode())
         for broken in (data[:-9], b"no gzip", data[:20] + b"x" * 20):

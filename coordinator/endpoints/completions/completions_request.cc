@@ -249,6 +249,8 @@ PromptParts PartsOf(const CompletionsRequest& request, int index, const Completi
   if (message.has_truncate_prompt_tokens()) {
     parts.truncate_to = message.truncate_prompt_tokens();
   }
+  parts.can_be_truncated =
+      form.prompt_field == "prompt" && !message.echo() && parts.questions.empty();
   return parts;
 }
 

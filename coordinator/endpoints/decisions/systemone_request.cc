@@ -105,7 +105,7 @@ class SystemOnePreparation {
     }
     Expected<std::vector<TokenId>, EncodeFault> prefix = decider_.Prefix(state, limits);
     if (!prefix) {
-      return EncodeError(prefix.error(), TooLong("state", MoreThan(limit)), "state");
+      return EncodeError(prefix.error(), TooLong("state", FarExceeds(limit)), "state");
     }
     if (auto fault = VocabularyFault(*prefix, "state", context_.config.vocab_size)) {
       return fault;
@@ -122,7 +122,7 @@ class SystemOnePreparation {
                             limits);
       const std::string& field = question.field;
       if (!tokens) {
-        return EncodeError(tokens.error(), TooLong("state and " + field, MoreThan(limit)), field);
+        return EncodeError(tokens.error(), TooLong("state and " + field, FarExceeds(limit)), field);
       }
       const std::int64_t rows = prefix_tokens + static_cast<std::int64_t>(tokens->size());
       if (rows > limit) {
@@ -141,7 +141,8 @@ class SystemOnePreparation {
 
   static Error TooLong(const std::string& what, const std::string& positions,
                        const std::string& field = "state") {
-    return BadRequest("too_many_positions", "Too many positions: " + positions + " (" + what + ").",
+    return BadRequest("too_many_positions",
+                      "Too many positions: " + positions + " (" + what + ")." + kNothingIsCut,
                       field);
   }
 

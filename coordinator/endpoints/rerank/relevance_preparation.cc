@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/rerank/relevance_preparation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/count.h"
+#include "proto/log/log.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -85,6 +87,33 @@ std::optional<Error> Utf8Fault(const RelevanceInputs& inputs) {
     }
   }
   return std::nullopt;
+}
+
+/// Logs once if a query or a document has control tokens of the template, because its client then
+/// writes a prompt around it, which becomes a part of the template's. Such texts are scored as they
+/// are, since they may be about these tokens.
+void WarnOfPromptsInTexts(const RelevanceInputs& inputs, const RequestContext& context) {
+  static std::atomic<bool> has_warned = false;
+  const Reranker& reranker = *context.options.reranker;
+  if (reranker.is_pair() || has_warned) {
+    return;
+  }
+  const auto warn_of = [&](std::string_view text, const std::string& field) {
+    const std::string* token = reranker.prompt().ControlTokenIn(text);
+    if (token != nullptr && !has_warned.exchange(true)) {
+      proto::LogWarning(
+          "{} of a rerank request has {}, which the rerank template {} puts around texts itself: "
+          "send query and documents without a prompt, and an instruction as the field "
+          "instruction (logged once)",
+          field, Quoted(*token), reranker.name());
+    }
+  };
+  for (const QueryDocuments& query : inputs.queries) {
+    warn_of(query.query, query.query_field);
+  }
+  for (std::size_t i = 0; i < inputs.documents.size() && !ShouldStop(context.interruption); ++i) {
+    warn_of(inputs.documents[i], At(inputs.documents_field, i));
+  }
 }
 
 class RelevancePreparation {
@@ -234,6 +263,7 @@ Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
   if (context.config.is_embedder()) {
     return PrepareCosineRelevance(inputs, context);
   }
+  WarnOfPromptsInTexts(inputs, context);
   if (context.config.read_head) {
     return PrepareWholeRelevance(inputs, context);
   }

@@ -31,16 +31,20 @@ RerankForm FormOfResponse(const MessageRequest<v1::RerankRequest>& request,
   return request.form->is_dialect() ? RerankForm::kTei : options.rerank_form;
 }
 
-/// The 400 of a priority above Cohere's. Its range is that of the forms that take these, and not
+/// The 400 of a priority above Cohere's, which is the maximum of the form that takes these, and not
 /// the one of OptionsFault.
 std::optional<proto::Error> CoherePriorityFault(const MessageRequest<v1::RerankRequest>& request) {
-  constexpr std::int64_t kMaxCoherePriority = 999;
-  if (request.is_message || request.form->is_dialect() || request.priority <= kMaxCoherePriority) {
+  if (request.is_message) {
+    return std::nullopt;
+  }
+  const std::optional<std::size_t> field = request.form->IndexOf("priority");
+  const std::optional<double> most = field ? request.form->fields()[*field].maximum : std::nullopt;
+  if (!most || static_cast<double>(request.priority) <= *most) {
     return std::nullopt;
   }
   return BadRequest("priority_out_of_range",
                     "priority must be from " + std::to_string(kMinPriority) + " to " +
-                        std::to_string(kMaxCoherePriority) + ", not " +
+                        std::to_string(static_cast<std::int64_t>(*most)) + ", not " +
                         std::to_string(request.priority) + ".",
                     "priority");
 }

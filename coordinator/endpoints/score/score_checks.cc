@@ -139,8 +139,9 @@ Expected<std::vector<std::int32_t>> RowsRead(const CheckedScore& checked, std::s
 
 Error TooManyPositions(const std::string& positions, std::size_t item) {
   const std::string field = At("items", item);
-  return BadRequest("too_many_positions",
-                    "Too many positions: " + positions + " (query and " + field + ").", field);
+  return BadRequest(
+      "too_many_positions",
+      "Too many positions: " + positions + " (query and " + field + ")." + kNothingIsCut, field);
 }
 
 }  // namespace scorecast::coordinator

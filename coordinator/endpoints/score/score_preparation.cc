@@ -86,7 +86,7 @@ class Preparation {
       return std::nullopt;  // Nothing is computed.
     }
     if (!tokens) {
-      return EncodeError(tokens.error(), TooManyPositions(MoreThan(limit), 0), "query");
+      return EncodeError(tokens.error(), TooManyPositions(FarExceeds(limit), 0), "query");
     }
     if (auto fault = QueryFault(tokens->query(), checked_.extraction_token)) {
       return fault;
@@ -104,7 +104,7 @@ class Preparation {
       Expected<Continuation, EncodeFault> item =
           has_prompts_ ? tokens->Prompt(items[i], most) : tokens->Item(items[i], most);
       if (!item) {
-        return EncodeError(item.error(), TooManyPositions(MoreThan(limit), i), At("items", i));
+        return EncodeError(item.error(), TooManyPositions(FarExceeds(limit), i), At("items", i));
       }
       const proto::ModelConfig& config = checked_.context.config;
       auto fault = item->is_whole ? PromptFault(item->ids, i, config)

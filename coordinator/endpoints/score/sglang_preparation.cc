@@ -161,7 +161,7 @@ class SglangPreparation {
     return BadRequest("too_many_positions",
                       "Too many positions: " + Exceeds(prefix_length + item_length, limit) +
                           " (query " + std::to_string(prefix_length) + ", longest item " +
-                          std::to_string(item_length) + ").",
+                          std::to_string(item_length) + ")." + kNothingIsCut,
                       query_alone ? "query" : At("items", longest));
   }
 

@@ -1,9 +1,10 @@
 #include "coordinator/transports/connection/tls_files.h"
 
+#include <array>
+#include <chrono>
 #include <utility>
 
-#include <sys/stat.h>
-
+#include "coordinator/access/file_watch.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/log/log.h"
@@ -30,19 +31,11 @@ void WarnOfDates(const std::string& file, const proto::TlsContext& context) {
 
 }  // namespace
 
-TlsFiles::TlsFiles(proto::TlsServerFiles files, std::chrono::milliseconds interval)
-    : files_(std::move(files)), marks_(Marks()), current_(proto::TlsContext::OfServer(files_)) {
+TlsFiles::TlsFiles(proto::TlsServerFiles files)
+    : files_(std::move(files)),
+      marks_(CurrentMarks()),
+      current_(proto::TlsContext::OfServer(files_)) {
   WarnOfDates(files_.certificate, current_);
-  thread_ = std::thread([this, interval] { Watch(interval); });  // It changes `current_`.
-}
-
-TlsFiles::~TlsFiles() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_ending_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
 }
 
 proto::TlsContext TlsFiles::current() const {
@@ -50,34 +43,13 @@ proto::TlsContext TlsFiles::current() const {
   return current_;
 }
 
-std::string TlsFiles::Marks() const {
-  std::string marks;
-  for (const std::string& file : {files_.certificate, files_.key, files_.client_ca}) {
-    struct stat status {};
-    if (!file.empty() && stat(file.c_str(), &status) == 0) {
-      for (const auto mark :
-           {static_cast<long long>(status.st_dev), static_cast<long long>(status.st_ino),
-            static_cast<long long>(status.st_size), static_cast<long long>(status.st_mtim.tv_sec),
-            static_cast<long long>(status.st_mtim.tv_nsec)}) {
-        marks += std::to_string(mark) + " ";
-      }
-    }
-    marks += "\n";
-  }
-  return marks;
+std::string TlsFiles::CurrentMarks() const {
+  const std::array<std::string, 3> files = {files_.certificate, files_.key, files_.client_ca};
+  return FileMarks(files);
 }
 
-void TlsFiles::Watch(std::chrono::milliseconds interval) {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, interval, [this] { return is_ending_; })) {
-    lock.unlock();
-    ReadAgain();
-    lock.lock();
-  }
-}
-
-void TlsFiles::ReadAgain() {
-  std::string marks = Marks();  // Before the files are read, so that no change is missed.
+void TlsFiles::Reload() {
+  std::string marks = CurrentMarks();  // Before the files are read, so that no change is missed.
   if (marks == marks_) {
     return;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct HttpOptions {
   /// replies. So the Host of a request must be of loopback or one of `allowed_hosts`.
   bool is_on_loopback = false;
   std::vector<std::string> allowed_hosts;  ///< Names and IP addresses; "*": all.
+  /// Bodies of replies of so many bytes are compressed, if their clients take that; 0: none is.
+  std::size_t compress_from = std::size_t{16} << 10;
   /// The header of a request must arrive within this time of its first byte.
   std::chrono::milliseconds header_timeout = std::chrono::seconds(10);
 };

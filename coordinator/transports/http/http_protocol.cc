@@ -149,6 +149,8 @@ void HttpProtocol::ReadHeader(const ConnectionPtr& connection) {
   terms.keep_alive = head.keep_alive;
   terms.is_head = head.method == "HEAD";
   terms.cors = CorsFields(server_->options.cors_origins, head.origin);
+  terms.coding = ReplyCodingOf(head.accept_encoding);
+  terms.compress_from = server_->options.compress_from;
   if (!head.request_id.empty()) {
     terms.request_id = std::move(head.request_id);
     head.request_id.clear();
@@ -424,13 +426,15 @@ void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& wr
     Send(connection, writer, std::move(bytes));
     return;
   }
-  std::string header =
-      writer.BeforeBody(content->status, content->content_type, content->body.size());
-  std::shared_ptr<const std::string> body;
-  if (!writer.is_head()) {
-    body = {content, &content->body};
+  std::shared_ptr<const std::string> body(content, &content->body);
+  const std::size_t whole = body->size();
+  const std::optional<ContentCoding> coding = writer.CodingOfBody(whole);
+  if (coding) {
+    body = server_->compressed.Get(message_->route.resource->path, content, *coding);
   }
-  Send(connection, writer, std::move(header), std::move(body));
+  std::string header =
+      writer.BeforeBody(content->status, content->content_type, whole, body->size(), coding);
+  Send(connection, writer, std::move(header), writer.is_head() ? nullptr : std::move(body));
 }
 
 std::string HttpProtocol::FaultReply(const Connection& connection, ReplyWriter& writer,

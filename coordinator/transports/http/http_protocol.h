@@ -15,6 +15,7 @@
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/http/compressed_contents.h"
 #include "coordinator/transports/http/http_format.h"
 #include "coordinator/transports/http/http_options.h"
 #include "coordinator/transports/http/inflate.h"
@@ -36,6 +37,7 @@ struct HttpServer {
   const RequestService& service;
   const HttpOptions options;
   const Routes routes;
+  mutable CompressedContents compressed;
 };
 
 /// HTTP/1.1 and HTTP/1.0. A client may send its next request before it has the reply to the last

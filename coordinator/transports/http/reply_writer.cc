@@ -62,12 +62,33 @@ std::string ReplyWriter::Header(int status, std::string_view fields, bool has_en
   return header + "\r\n";
 }
 
+std::optional<ContentCoding> ReplyWriter::CodingOfBody(std::size_t bytes) const {
+  return IsVariable(bytes) ? terms_.coding.coding : std::nullopt;
+}
+
+bool ReplyWriter::IsVariable(std::size_t bytes) const {
+  return terms_.compress_from > 0 && (bytes >= terms_.compress_from || terms_.coding.is_needed);
+}
+
+std::optional<std::string> ReplyWriter::CompressedBody(std::string_view body) const {
+  const std::optional<ContentCoding> coding = CodingOfBody(body.size());
+  if (!coding) {
+    return std::nullopt;
+  }
+  std::string compressed = Compressed(body, *coding);
+  const bool is_used = compressed.size() < body.size() || terms_.coding.is_needed;
+  return is_used ? std::optional(std::move(compressed)) : std::nullopt;
+}
+
 std::string ReplyWriter::Whole(int status, std::string_view content_type, std::string_view body,
                                std::string_view fields) {
-  std::string reply =
-      Header(status, TypeField(content_type) + LengthField(body.size()) + std::string(fields));
+  const std::optional<std::string> compressed = CompressedBody(body);
+  const std::string_view sent = compressed ? std::string_view(*compressed) : body;
+  std::string reply = Header(status, BodyFields(content_type, body.size(), sent.size(),
+                                                compressed ? terms_.coding.coding : std::nullopt) +
+                                         std::string(fields));
   if (!terms_.is_head) {
-    reply += body;
+    reply += sent;
   }
   return reply;
 }
@@ -79,15 +100,29 @@ std::string ReplyWriter::Whole(int status, std::string_view content_type,
   std::string reply(kHeaderRoom, ' ');
   write_body(reply);
   const std::size_t bytes = reply.size() - kHeaderRoom;
+  if (CodingOfBody(bytes)) {
+    return Whole(status, content_type, std::string_view(reply).substr(kHeaderRoom));
+  }
   if (terms_.is_head) {
     reply.resize(kHeaderRoom);
   }
-  reply.replace(0, kHeaderRoom, BeforeBody(status, content_type, bytes));
+  reply.replace(0, kHeaderRoom,
+                Header(status, BodyFields(content_type, bytes, bytes, std::nullopt)));
   return reply;
 }
 
-std::string ReplyWriter::BeforeBody(int status, std::string_view content_type, std::size_t bytes) {
-  return Header(status, TypeField(content_type) + LengthField(bytes));
+std::string ReplyWriter::BeforeBody(int status, std::string_view content_type, std::size_t whole,
+                                    std::size_t sent, std::optional<ContentCoding> coding) {
+  return Header(status, BodyFields(content_type, whole, sent, coding));
+}
+
+std::string ReplyWriter::BodyFields(std::string_view content_type, std::size_t whole,
+                                    std::size_t sent, std::optional<ContentCoding> coding) const {
+  std::string fields = TypeField(content_type) + LengthField(sent);
+  if (coding) {
+    fields += "Content-Encoding: " + std::string(NameOf(*coding)) + "\r\n";
+  }
+  return IsVariable(whole) ? fields + "Vary: Accept-Encoding\r\n" : fields;
 }
 
 std::string ReplyWriter::WithoutBody(int status, std::string_view fields) {

@@ -9,6 +9,7 @@
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/service/request_service.h"
+#include "coordinator/transports/http/reply_coding.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -20,11 +21,14 @@ struct ReplyTerms {
   bool is_head = false;     ///< The reply has no body.
   std::string request_id;
   std::string cors;                    ///< See CorsFields.
+  ReplyCoding coding;                  ///< Of bodies that are long.
+  std::size_t compress_from = 0;       ///< See HttpOptions.
   const Endpoint* endpoint = nullptr;  ///< Whose dialect errors have; may be null.
 };
 
 /// Writes the bytes of a reply. A drain ends the connection, so that its client turns to another
-/// server.
+/// server. A long body is compressed at once, by the thread that forms it: long replies are formed
+/// by threads that do nothing else (see RequestHandler::Respond).
 class ReplyWriter {
  public:
   ReplyWriter(ReplyTerms terms, const RequestService& service)
@@ -39,8 +43,12 @@ class ReplyWriter {
   /// The same with a body that is written to the end of the reply.
   std::string Whole(int status, std::string_view content_type,
                     const std::function<void(std::string& reply)>& write_body);
-  /// The header of a reply whose body of `bytes` is sent behind it, unless the request is a HEAD.
-  std::string BeforeBody(int status, std::string_view content_type, std::size_t bytes);
+  /// The header of a reply whose body is sent behind it, unless the request is a HEAD: `sent`
+  /// bytes, which are `whole` bytes compressed by `coding`, if there is one.
+  std::string BeforeBody(int status, std::string_view content_type, std::size_t whole,
+                         std::size_t sent, std::optional<ContentCoding> coding);
+  /// How a body of `bytes` is to be compressed; nullopt: not at all.
+  std::optional<ContentCoding> CodingOfBody(std::size_t bytes) const;
   std::string WithoutBody(int status, std::string_view fields);
   /// A reply with the body that the endpoint has for an error. `fields` as in Whole.
   std::string Error(const proto::Error& error, std::string_view fields = {});
@@ -58,6 +66,13 @@ class ReplyWriter {
  private:
   /// `has_end`: the client sees where the body ends. Otherwise the connection ends with it.
   std::string Header(int status, std::string_view fields, bool has_end = true);
+  /// The fields of a body, as in BeforeBody.
+  std::string BodyFields(std::string_view content_type, std::size_t whole, std::size_t sent,
+                         std::optional<ContentCoding> coding) const;
+  /// Whether a body of `bytes` depends on Accept-Encoding.
+  bool IsVariable(std::size_t bytes) const;
+  /// The body as it is sent; nullopt if it is sent as it is.
+  std::optional<std::string> CompressedBody(std::string_view body) const;
 
   ReplyTerms terms_;
   const RequestService& service_;

@@ -156,6 +156,7 @@ void HeadParser::Interpret() {
   if (EqualsWithoutCase(head_.content_encoding, "identity")) {
     head_.content_encoding.clear();
   }
+  head_.accept_encoding = ListOf(fields, http::field::accept_encoding);
   head_.host = AuthorityOf(ToString(fields.target()));
   if (head_.host.empty()) {
     head_.host = value(http::field::host);

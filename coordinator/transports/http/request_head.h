@@ -24,7 +24,8 @@ struct RequestHead {
   std::string request_id;  ///< See RequestId.
   // Values of the fields; empty if they are absent.
   std::string content_type;
-  std::string content_encoding;       ///< Without "identity".
+  std::string content_encoding;  ///< Without "identity".
+  std::string accept_encoding;
   std::string host;                   ///< Of the target, if that has one.
   std::vector<std::string> api_keys;  ///< Those of Authorization: Bearer, x-api-key and api-key.
   std::string forwarded_for;          ///< X-Forwarded-For.

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/access/key_watch.h"
+#include "coordinator/access/file_watch.h"
 #include "proto/base/error.h"
 #include "tests/coordinator/access/keys_file.h"
 #include "tests/e2e/eventually.h"
@@ -108,7 +108,7 @@ TEST(ApiKeys, ABrokenFileKeepsTheKeys) {
 TEST(ApiKeys, TheWatchReadsAFileThatChanges) {
   const KeysFile file(KeysFile::Alice());
   ApiKeys keys(file.path());
-  const KeyWatch watch(keys, std::chrono::milliseconds(5));
+  const FileWatch watch({[&] { static_cast<void>(keys.Reload()); }}, std::chrono::milliseconds(5));
   file.Write(KeysFile::Bob());
   EXPECT_TRUE(scorecast::testing::Eventually(
       [&] { return LetIn(keys, kBob) == "bob" && LetIn(keys, kAlice) == "401"; }));

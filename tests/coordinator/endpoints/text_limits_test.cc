@@ -56,7 +56,7 @@ class TextLimits : public testing::Test {
 
   /// Tokens that are made of texts that are refused, at most: with CountedTokens, and twice,
   /// because a query is encoded once more.
-  static constexpr std::size_t kMost = 800;
+  static constexpr std::size_t kMost = 1100;
 
   void ExpectDropped(const Endpoint& endpoint, const std::string& body, const std::string& reason,
                      const std::string& param, const std::string& message) {
@@ -101,9 +101,9 @@ TEST_F(TextLimits, OfAnItemByItself) {
   for (const auto tokenization : {ItemTokenization::kContinued, ItemTokenization::kAlone}) {
     server_.options_.item_tokenization = tokenization;
     ExpectDropped(score_, Score("a", {"b", long_, "c"}), "too_many_positions", "items[1]",
-                  "more than 64 (query and items[1])");
+                  "more than 320 > 64 (query and items[1]). Nothing is cut");
     ExpectDropped(score_, Score(long_, {"b", "c"}), "too_many_positions", "items[0]",
-                  "more than 64 (query and items[0])");
+                  "more than 320 > 64 (query and items[0])");
     EXPECT_TRUE(Prepare(score_, Score(long_, {})).has_value());
     EXPECT_LE(tokenizer_.made, kMost);
     EXPECT_TRUE(Prepare(score_, Score("a", std::vector<std::string>(128, std::string(60, 'b'))))
@@ -123,9 +123,9 @@ TEST_F(TextLimits, OfAPrompt) {
         return json.dump();
       };
       ExpectDropped(score_, body("a", {"b", long_, "c"}), "too_many_positions", "items[1]",
-                    "more than 64 (query and items[1])");
+                    "more than 320 > 64 (query and items[1]). Nothing is cut");
       ExpectDropped(score_, body(long_, {"b", "c"}), "too_many_positions", "items[0]",
-                    "more than 64 (query and items[0])");
+                    "more than 320 > 64 (query and items[0])");
       EXPECT_TRUE(Prepare(score_, body(long_, {})).has_value());
       EXPECT_LE(tokenizer_.made, kMost);
     }
@@ -142,12 +142,13 @@ TEST_F(TextLimits, OfThePartsOfAChunkedRequest) {
         .dump();
   };
   ExpectDropped(chunked_, body(long_, "c", "?"), "too_many_positions", "system_prompt",
-                "more than 64");
+                "more than 320 > 64");
   ExpectDropped(chunked_, body("s", long_, "?"), "chunk_too_long", "chunks[1]",
                 "more than 20 tokens");
-  ExpectDropped(chunked_, body("s", "c", long_), "too_many_positions", "question", "more than 64");
+  ExpectDropped(chunked_, body("s", "c", long_), "too_many_positions", "question",
+                "more than 320 > 64");
   ExpectDropped(chunked_, nlohmann::json{{"prompt", long_}, {"label_token_ids", {1}}}.dump(),
-                "too_many_positions", "prompt", "more than 64");
+                "too_many_positions", "prompt", "more than 320 > 64");
 }
 
 TEST_F(TextLimits, OfAllPartsOfAChunkedRequestTogether) {
@@ -164,10 +165,10 @@ TEST_F(TextLimits, OfAllPartsOfAChunkedRequestTogether) {
                 "chunks", "more than 128 tokens");
   // One behind the other.
   ExpectDropped(chunked_, body(100, 1, {{"chunk_position_strategy", "offset"}}),
-                "too_many_positions", "chunks", "more than 64");
+                "too_many_positions", "chunks", "more than 320 > 64");
   ExpectDropped(chunked_,
                 body(100, 1, {{"chunk_position_strategy", "shared"}, {"chunk_groups", {100}}}),
-                "too_many_positions", "chunks", "more than 64");
+                "too_many_positions", "chunks", "more than 320 > 64");
   // Completions keep the K/V of their questions.
   ExpectDropped(chunked_, body(0, 100, {{"max_new_tokens", 2}}), "capacity", "questions[0]",
                 "more than 128 tokens");

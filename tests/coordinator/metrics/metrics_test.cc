@@ -93,6 +93,21 @@ TEST(Metrics, HaveTheStatusOfAService) {
   EXPECT_EQ(value("scorecast_held_bytes", "{of=\"replies\"}"), 200);
   EXPECT_EQ(value("scorecast_refusals_total", "{reason=\"queue_full\"}"), 4);
   EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
+  const auto now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
+  // The time of the boot is known to a second, and the test is not older than a day.
+  EXPECT_LT(value("process_start_time_seconds"), now.count() + 2);
+  EXPECT_GT(value("process_start_time_seconds"), now.count() - 86'400);
+}
+
+TEST(Metrics, SayWhichBuildRuns) {
+  const Metrics metrics(Endpoints(), /*names_clients=*/false, {"1.2", "ab12", "g++ 12", "MPI 4"});
+  const auto families =
+      ParsePrometheusText(MetricsResource(metrics, FullStatus, /*page_bytes=*/1).get()->body);
+  EXPECT_EQ(families.at("scorecast_build_info")
+                .samples.at("scorecast_build_info{version=\"1.2\",build_id=\"ab12\","
+                            "compiler=\"g++ 12\",mpi=\"MPI 4\"}"),
+            1);
 }
 
 TEST(Metrics, AreCollectedAtMostTenTimesASecond) {

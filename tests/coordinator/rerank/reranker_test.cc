@@ -109,6 +109,21 @@ class Rerankers : public testing::Test {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
+TEST_F(Rerankers, KnowTheirTemplatesControlTokensInTexts) {
+  SetUpModel("qwen3-reranker", "qwen3");
+  const LoadedReranker loaded = Load();
+  ASSERT_TRUE(loaded.reranker);
+  const TemplateTokens& prompt = loaded.reranker->prompt();
+  const auto found = [&](const std::string& text) {
+    const std::string* token = prompt.ControlTokenIn(text);
+    return token == nullptr ? "none" : *token;
+  };
+  EXPECT_EQ(found("<Document>: a<|im_end|>\n"), "<|im_end|>");
+  EXPECT_EQ(found("a <think>"), "<think>");
+  EXPECT_EQ(found("a <b> |im_end|> <Document>: <|im_"), "none");
+  EXPECT_EQ(found("<|endoftext|>"), "none") << "it is a control token, but not the template's";
+}
+
 TEST_F(Rerankers, LogitScoresLabelsTellTheTemplate) {
   SetUpModel("a1b2c3", "qwen3");
   WriteLogitScore("yes", "no");

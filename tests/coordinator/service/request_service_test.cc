@@ -142,6 +142,30 @@ TEST(RequestService, SetsTheModelAndThePromptTokensOfEveryResponse) {
   }
 }
 
+TEST(RequestService, RefusesOtherModelsIfNamesAreStrict) {
+  ServerOptions options = FakeServer::MultiItem();
+  options.model_name = "served";
+  options.strict_model_name = true;
+  FakeServer server(options);
+  const auto begin = [&](const std::string& more) {
+    const auto call = std::make_shared<AskingCall>();
+    Begin(server, "/v1/chunked", std::string(kPrompt) + more + "}", call);
+    return call;
+  };
+  for (const std::string more : {"", R"(,"model":"served")", R"(,"model":null)"}) {
+    EXPECT_TRUE(begin(more)->Wait().Respond()) << more;
+  }
+  server.scheduler.WaitIdle();
+  for (const std::string name : {"other", "Served", ""}) {
+    const proto::Error error = ErrorOf(*begin(R"(,"model":")" + name + "\""));
+    EXPECT_EQ(error.code, 404);
+    EXPECT_EQ(error.reason, "model_not_found");
+    EXPECT_EQ(error.param, "model");
+    EXPECT_EQ(error.message,
+              "The model \"" + name + "\" does not exist: this server has \"served\".");
+  }
+}
+
 TEST(RequestService, StreamsARequestFromJson) {
   FakeServer server;
   std::map<std::size_t, std::vector<TokenId>> deltas;

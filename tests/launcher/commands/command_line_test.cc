@@ -57,6 +57,20 @@ TEST(UsageFaultText, NamesAMisspeltFlagAndNotTheOneThatIsMissing) {
   EXPECT_EQ(UsageFaultOf({"inspect"}), "--model is required");
 }
 
+TEST(UsageFaultText, SaysWhatReplacesAFlagOfAnotherEngine) {
+  EXPECT_EQ(UsageFaultOf({"inspect", "--model", "m", "--disable-radix-cache"}),
+            "unknown argument: --disable-radix-cache; --disable-radix-cache: --kv-cache-mb 0 turns "
+            "the cache off");
+  EXPECT_EQ(UsageFaultOf({"inspect", "--model", "m", "--chunked-prefill-size=-1"}),
+            "unknown argument: --chunked-prefill-size=-1; --chunked-prefill-size: not needed: "
+            "long requests are computed in several passes, of --max-batch-tokens and --max-pass-ms "
+            "at most");
+  EXPECT_EQ(UsageFaultOf({"inspect", "--model-path", "m", "--tp", "2"}),
+            "unknown arguments: --model-path m --tp 2; --model-path: the model's directory is "
+            "--model; --tp: the number of ranks is mpirun's -n, and any number up to the attention "
+            "heads will do");
+}
+
 TEST(UsageFaultText, NamesTheCommandsIfNoneIsGiven) {
   EXPECT_EQ(UsageFaultOf({}), "a command is missing: give inspect or score");
   EXPECT_EQ(UsageFaultOf({"frobnicate", "--model", "m"}),

@@ -343,7 +343,7 @@ TEST_F(ChunkedValidation, Positions) {
   ExpectRefused({}, with_question(43, labels), "too_many_positions", "question", "65 > 64");
   ExpectAccepted({}, with_question(42, R"("max_new_tokens":1)"));
   ExpectRefused({}, with_question(42, R"("max_new_tokens":2)"), "too_many_positions",
-                "max_new_tokens", "65 > 64");
+                "max_new_tokens", "completions 1). max_new_tokens may be at most 1.");
   ExpectAccepted({}, with_question(32, R"("max_new_tokens":11)"));
   ExpectRefused({}, with_question(43, R"("max_new_tokens":2)"), "too_many_positions", "question");
   // With `offset` the second chunk's row counts too.

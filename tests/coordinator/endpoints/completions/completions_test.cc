@@ -211,6 +211,21 @@ struct Server : CheckingServer {
 
 class CompletionsValidation : public ValidationTest<Server> {};
 
+TEST_F(CompletionsValidation, APromptThatIsTooLongSaysWhichFieldCutsIt) {
+  const auto prompt = [](std::size_t length, const std::string& more = "") {
+    return R"({"max_tokens":1,"prompt":")" + std::string(length, 'x') + "\"" + more + "}";
+  };
+  ExpectRefused({}, prompt(200), "too_many_positions", "prompt",
+                "201 > 64 (system prompt 201, with chunks and questions 201, completions 0). "
+                "truncate_prompt_tokens=-1 cuts the prompt.");
+  ExpectAccepted({}, prompt(200, R"(,"truncate_prompt_tokens":-1)"));
+  ExpectRefused(
+      {}, prompt(10'000), "too_many_positions", "prompt",
+      "Too many positions: more than 320 > 64. truncate_prompt_tokens=-1 cuts the prompt.");
+  ExpectRefused({}, prompt(200, R"(,"echo":true)"), "too_many_positions", "prompt",
+                "Nothing is cut: send less.");
+}
+
 TEST_F(CompletionsValidation, FieldsOutOfRangeAreRefused) {
   const std::array<std::array<std::string, 3>, 15> cases = {{
       {R"({})", "missing_field", "prompt"},

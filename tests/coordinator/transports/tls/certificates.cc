@@ -40,7 +40,7 @@ X509* NewCertificate(const CertificateFields& fields, long serial, EVP_PKEY* key
   X509* const certificate = Good(X509_new());
   X509_set_version(certificate, 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial);
-  const long end = fields.days * kSecondsPerDay;
+  const long end = fields.days * kSecondsPerDay + fields.seconds;
   X509_gmtime_adj(X509_getm_notBefore(certificate), (end < 0 ? end : 0) - kSecondsPerDay);
   X509_gmtime_adj(X509_getm_notAfter(certificate), end);
   X509_set_pubkey(certificate, key);

@@ -15,6 +15,7 @@ struct CertificateFields {
   std::string name = "localhost";                           ///< CN.
   std::string alternatives = "DNS:localhost,IP:127.0.0.1";  ///< SAN; may be empty.
   int days = 30;                                            ///< From now; negative: it has expired.
+  int seconds = 0;                                          ///< Beyond the days.
 };
 
 /// A CA whose certificates and keys are files of a directory.

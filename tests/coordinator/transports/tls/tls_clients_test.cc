@@ -114,6 +114,18 @@ TEST_F(TlsClientsTest, AnExpiredCertificateOfAServerIsRefused) {
                proto::StartupError);
 }
 
+TEST_F(TlsClientsTest, ACertificateThatExpiresWhileTheServerRunsIsNamed) {
+  const auto files = std::make_shared<TlsFiles>(ca_.Issue("brief", {.days = 0, .seconds = 2}));
+  const TlsPorts ports(server_, files);
+  std::string fault;
+  EXPECT_TRUE(Eventually([&] {
+    fault = FaultOf(ports.frames, {.ca = ca_.certificate()});
+    return fault != "none";
+  }));
+  EXPECT_THAT(fault, HasSubstr("certificate has expired; it is the server's"));
+  EXPECT_THAT(fault, Not(HasSubstr("--tls-ca"))) << "another CA would not help";
+}
+
 TEST_F(TlsClientsTest, PlainAndTlsDoNotMix) {
   const v1::Response plain =
       Client("127.0.0.1:" + std::to_string(open_.frames)).Call(NumberedRequest(1));

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/access/file_watch.h"
 #include "proto/base/error.h"
 #include "tests/coordinator/transports/http/http_client.h"
 #include "tests/coordinator/transports/tls/tls_client.h"
@@ -82,8 +83,8 @@ TEST_F(TlsFilesTest, AnEncryptedKeyAsksNobody) {
 
 TEST_F(TlsFilesTest, NewConnectionsGetTheFilesThatAreThereNow) {
   FakeSocketServer server;
-  const auto files = std::make_shared<TlsFiles>(ca_.Issue("server", {.name = "first"}),
-                                                std::chrono::milliseconds(5));
+  const auto files = std::make_shared<TlsFiles>(ca_.Issue("server", {.name = "first"}));
+  const FileWatch watch({[files] { files->Reload(); }}, std::chrono::milliseconds(5));
   const TlsPorts ports(server, files);
   const auto name = [&] { return TlsClient(ports.http, {.ca = ca_.certificate()}).ServerName(); };
   TlsClient early(ports.http, {.ca = ca_.certificate()});
