@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 namespace scorecast::coordinator {
 namespace {
@@ -15,6 +16,42 @@ double Dot(std::span<const float> a, std::span<const float> b) {
   }
   return sum;
 }
+
+/// Base64 that is written a byte at a time.
+class Base64Text {
+ public:
+  explicit Base64Text(std::size_t bytes) { text_.reserve((bytes + 2) / 3 * 4); }
+
+  /// Adds the low byte of `byte`.
+  void Add(std::uint32_t byte) {
+    bits_ |= (byte & 255U) << (16 - 8 * pending_);
+    if (++pending_ == 3) {
+      Write(4);
+    }
+  }
+
+  std::string Take() && {
+    if (pending_ > 0) {
+      Write(pending_ + 1);
+    }
+    return std::move(text_);
+  }
+
+ private:
+  void Write(int digits) {
+    constexpr std::string_view kDigits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (int i = 0; i < 4; ++i) {
+      text_ += i < digits ? kDigits[(bits_ >> (18 - 6 * i)) & 63U] : '=';
+    }
+    bits_ = 0;
+    pending_ = 0;
+  }
+
+  std::string text_;
+  std::uint32_t bits_ = 0;
+  int pending_ = 0;  ///< Bytes in `bits_`.
+};
 
 }  // namespace
 
@@ -36,32 +73,22 @@ double Cosine(std::span<const float> a, std::span<const float> b) {
 }
 
 std::string Base64Of(std::span<const float> values) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((values.size() * sizeof(float) + 2) / 3 * 4);
-  std::uint32_t bits = 0;
-  int pending = 0;  // Bytes in `bits`.
-  const auto write = [&](int digits) {
-    for (int i = 0; i < 4; ++i) {
-      text += i < digits ? kDigits[(bits >> (18 - 6 * i)) & 63U] : '=';
-    }
-    bits = 0;
-    pending = 0;
-  };
+  Base64Text text(values.size() * sizeof(float));
   for (const float value : values) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     for (unsigned byte = 0; byte < sizeof(float); ++byte) {
-      bits |= ((word >> (8 * byte)) & 255U) << (16 - 8 * pending);
-      if (++pending == 3) {
-        write(4);
-      }
+      text.Add(word >> (8 * byte));
     }
   }
-  if (pending > 0) {
-    write(pending + 1);
+  return std::move(text).Take();
+}
+
+std::string Base64Of(std::span<const std::int32_t> bytes) {
+  Base64Text text(bytes.size());
+  for (const std::int32_t byte : bytes) {
+    text.Add(static_cast<std::uint32_t>(byte));
   }
-  return text;
+  return std::move(text).Take();
 }
 
 std::vector<std::int32_t> PackedBits(std::span<const float> values, bool is_signed) {

@@ -48,4 +48,14 @@ Expected<EmbeddingVectors> CheckVectors(const VectorOptions& options,
                           .keeps_length = !options.normalize.value_or(true)};
 }
 
+proto::Error UnknownEncoding(const std::string& field, const std::string& names,
+                             const std::string& given) {
+  const bool is_integer = given == "int8" || given == "uint8";
+  return BadRequest(
+      "unknown_encoding",
+      field + " must be " + names + ", not " + Quoted(given) + "." +
+          (is_integer ? " The ranges that hosted models map to integers are not published." : ""),
+      field);
+}
+
 }  // namespace scorecast::coordinator

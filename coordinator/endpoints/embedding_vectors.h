@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "proto/base/error.h"
 #include "proto/base/expected.h"
 #include "proto/model/model_config.h"
 
@@ -40,5 +41,10 @@ struct VectorOptions {
 /// do not fill bytes.
 proto::Expected<EmbeddingVectors> CheckVectors(const VectorOptions& options,
                                                const proto::ModelConfig& config);
+
+/// The 400 of a `field` that is none of `names`, such as "float or base64". A type of integers gets
+/// a sentence of its own.
+proto::Error UnknownEncoding(const std::string& field, const std::string& names,
+                             const std::string& given);
 
 }  // namespace scorecast::coordinator

@@ -18,12 +18,25 @@ namespace scorecast::coordinator {
 
 EndpointList Endpoints() {
   static const std::array endpoints = {
-      &DetokenizeEndpoint(),    &TokenizeEndpoint(),      &ChatEndpoint(),
-      &ChunkedEndpoint(),       &ClassifyEndpoint(),      &CohereV1EmbedEndpoint(),
-      &CohereV2EmbedEndpoint(), &CompletionsEndpoint(),   &EmbeddingsEndpoint(),
-      &PoolingEndpoint(),       &RerankEndpoint(),        &ScoreEndpoint(),
-      &SystemOneEndpoint(),     &TeiEmbedEndpoint(),      &TeiEmbedAllEndpoint(),
-      &TeiPredictEndpoint(),    &TeiSimilarityEndpoint(),
+      &DetokenizeEndpoint(),
+      &TokenizeEndpoint(),
+      &ChatEndpoint(),
+      &ChunkedEndpoint(),
+      &ClassifyEndpoint(),
+      &CohereV1EmbedEndpoint(),
+      &CohereV2EmbedEndpoint(),
+      &CompletionsEndpoint(),
+      &EmbeddingsEndpoint(),
+      &PineconeEmbedEndpoint(),
+      &PoolingEndpoint(),
+      &RerankEndpoint(),
+      &ScoreEndpoint(),
+      &SystemOneEndpoint(),
+      &TeiEmbedEndpoint(),
+      &TeiEmbedAllEndpoint(),
+      &TeiPredictEndpoint(),
+      &TeiSimilarityEndpoint(),
+      &VoyageEmbeddingsEndpoint(),
   };
   return endpoints;
 }

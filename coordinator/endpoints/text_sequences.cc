@@ -36,6 +36,15 @@ void LogIgnoredPrompt(std::string_view name) {
 
 /// The prompt that is put before texts. Empty if there is none.
 Expected<std::string_view> PromptOf(const TextInputs& inputs, const EmbeddingPrompts& prompts) {
+  if (inputs.prompt && inputs.prompt_name) {
+    return Unexpected(BadRequest("prompt_given_twice",
+                                 "prompt and " + inputs.prompt_field + " exclude each other.",
+                                 "prompt"));
+  }
+  if (inputs.prompt) {
+    return IsValidUtf8(*inputs.prompt) ? Expected<std::string_view>(*inputs.prompt)
+                                       : Unexpected(InvalidUtf8("prompt"));
+  }
   const bool is_own_field = inputs.prompt_field == "prompt_name";
   const EmbeddingPrompts::Prompt* const prompt = !inputs.prompt_name ? prompts.Default()
                                                  : is_own_field

@@ -51,8 +51,9 @@ struct TextInputs {
   /// The name of a prompt, and that of the field that gives it.
   std::optional<std::string> prompt_name;
   std::string prompt_field;
-  bool reads_all_rows = false;  ///< Otherwise a text's rows are pooled.
-  bool keeps_length = false;    ///< See proto::RowRead.
+  std::optional<std::string> prompt;  ///< The text of a prompt. Not beside a name.
+  bool reads_all_rows = false;        ///< Otherwise a text's rows are pooled.
+  bool keeps_length = false;          ///< See proto::RowRead.
 };
 
 /// Upper bound on the rows of texts, for responses with the vectors of all rows. A text has at most

@@ -8,11 +8,18 @@
 #include "proto/base/count.h"
 
 namespace scorecast::coordinator {
+namespace {
 
-proto::Expected<Truncation::Side> SideOf(std::string direction) {
-  const std::string given = direction;
-  std::ranges::transform(direction, direction.begin(),
+std::string LowerCase(std::string text) {
+  std::ranges::transform(text, text.begin(),
                          [](char c) { return 'A' <= c && c <= 'Z' ? c - 'A' + 'a' : c; });
+  return text;
+}
+
+}  // namespace
+
+proto::Expected<Truncation::Side> SideOf(const std::string& given) {
+  const std::string direction = LowerCase(given);
   if (direction == "right") {
     return Truncation::Side::kRight;
   }
@@ -23,6 +30,22 @@ proto::Expected<Truncation::Side> SideOf(std::string direction) {
       BadRequest("unknown_truncation_direction",
                  "truncation_direction must be left or right, not " + Quoted(given) + ".",
                  "truncation_direction"));
+}
+
+proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& truncate) {
+  const std::string name = LowerCase(truncate);
+  if (name == "start") {
+    return std::optional(Truncation::Side::kLeft);
+  }
+  if (name == "end") {
+    return std::optional(Truncation::Side::kRight);
+  }
+  if (name == "none") {
+    return std::optional<Truncation::Side>();
+  }
+  return proto::Unexpected(
+      BadRequest("unknown_truncate",
+                 "truncate must be NONE, START or END, not " + Quoted(truncate) + ".", "truncate"));
 }
 
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens) {

@@ -14,7 +14,11 @@ namespace scorecast::coordinator {
 // Checks of the fields that say how texts are cut.
 
 /// The end that a `truncation_direction` names: "right" or "left", in upper or lower case.
-proto::Expected<Truncation::Side> SideOf(std::string direction);
+proto::Expected<Truncation::Side> SideOf(const std::string& given);
+
+/// The end that is cut off of a text that is too long, as a `truncate` of hosted services names it:
+/// "START" or "END", or "NONE" for none, in upper or lower case.
+proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& truncate);
 
 /// The 400 of a `truncate_prompt_tokens` that is neither -1 nor positive.
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens);

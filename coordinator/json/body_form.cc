@@ -115,6 +115,8 @@ void AddFields(const FormField& field, const v1::FieldDescription& description,
     }
     other.default_json = name.default_json();
     other.default_value = nullptr;
+    other.strings = nullptr;
+    other.shape.takes_other_strings = false;
     (name.inverse() ? fields : others).push_back(std::move(other));
   }
   fields.push_back(field);
@@ -168,9 +170,18 @@ BodyForm::BodyForm(const Descriptor& message, std::string_view dialect)
     }
     FormField result = FieldOf(field, description);
     result.name = name;
+    if (description.has_strings_set()) {
+      const FieldDescriptor* set = message.FindFieldByName(description.strings_set());
+      proto::Check(set != nullptr, "a message has the field that a string sets");
+      FormField strings = FieldOf(*set, descriptions.Of(*set));
+      strings.name = name;
+      strings.is_other_name = true;
+      result.strings = std::make_shared<const FormField>(std::move(strings));
+    }
     AddFields(result, description, fields_);
   }
   description_ = body.text();
+  example_ = body.example();
   AddRefused(body, refused_);
   for (const std::string& like : body.like()) {
     AddRefused(descriptions.Find(like).options().GetExtension(v1::body), refused_);

@@ -36,6 +36,9 @@ struct FormField {
   bool is_inverse = false;  ///< The field is true if this is false.
   bool is_other_name = false;
   bool excludes_other_names = false;  ///< Exactly one of the field's names must be given.
+  /// Of a boolean: the field that a string sets by this name, if it is no boolean. The boolean is
+  /// true then. Null if such a string is wrong.
+  std::shared_ptr<const FormField> strings;
 };
 
 /// A parameter of other engines that would change the result if it were supported.
@@ -62,6 +65,7 @@ class BodyForm {
 
   const std::string& name() const { return name_; }  ///< In /openapi.json, such as "ScoreRequest".
   const std::string& description() const { return description_; }
+  const std::string& example() const { return example_; }  ///< JSON; empty if there is none.
   const google::protobuf::Descriptor& message() const { return message_; }
   bool is_dialect() const { return is_dialect_; }
   /// Whether a field that is in neither list is refused, not ignored.
@@ -92,6 +96,7 @@ class BodyForm {
   const google::protobuf::Descriptor& message_;
   std::string name_;
   std::string description_;
+  std::string example_;
   bool is_dialect_ = false;
   bool refuses_unknown_ = false;
   std::vector<FormField> fields_;

@@ -177,27 +177,34 @@ class Reader {
   }
 
   /// A boolean is true if one of its names says so.
-  Fault ReadBool(const FormField& field, const BodyJson& value) {
+  Fault ReadBool(const FormField& field, BodyJson& value) {
     const std::optional<bool> truth = BoolOf(value, field.shape.takes_strings);
+    const google::protobuf::Reflection& reflection = *message_.GetReflection();
+    if (!truth && field.strings != nullptr && value.is_string()) {
+      reflection.SetBool(&message_, field.field, true);
+      return Read(*field.strings, value);
+    }
     if (!truth) {
       return WrongType(field.name, field.shape.Description());
     }
     const bool is_true = *truth != field.is_inverse;
-    const google::protobuf::Reflection& reflection = *message_.GetReflection();
     reflection.SetBool(&message_, field.field,
                        is_true || reflection.GetBool(message_, field.field));
     return std::nullopt;
   }
 
-  /// The fault of a string that another name has given, too.
+  /// The fault of a string or an integer that another name has given, too.
   Fault CheckSame(const FormField& field, const BodyJson& value, const FormField& before) const {
-    proto::Check(field.shape.kind == Kind::kString && !field.shape.is_list,
-                 "only strings and booleans may be given by several names");
-    if (!value.is_string()) {
+    const bool is_integer = field.shape.kind == Kind::kInteger;
+    proto::Check((field.shape.kind == Kind::kString || is_integer) && !field.shape.is_list,
+                 "only strings, integers and booleans may be given by several names");
+    if (is_integer ? !Int64(value) : !value.is_string()) {
       return WrongType(field.name, field.shape.Description());
     }
-    if (*value.get_ptr<const std::string*>() ==
-        message_.GetReflection()->GetString(message_, field.field)) {
+    const google::protobuf::Reflection& reflection = *message_.GetReflection();
+    if (is_integer
+            ? *Int64(value) == reflection.GetInt64(message_, field.field)
+            : *value.get_ptr<const std::string*>() == reflection.GetString(message_, field.field)) {
       return std::nullopt;
     }
     return BadRequest("given_twice",

@@ -100,7 +100,8 @@ std::pair<std::string, std::string> NamesOf(const JsonShape& shape) {
     case Kind::kNumber:
       return {"a number", "numbers"};
     case Kind::kBool:
-      return {"true or false", "booleans"};
+      return {shape.takes_other_strings ? "true or false, or a string" : "true or false",
+              "booleans"};
     case Kind::kAny:
       return {"any JSON", "any JSON"};
     case Kind::kPairs:
@@ -164,6 +165,7 @@ JsonShape ShapeOf(const FieldDescriptor& field, const v1::FieldDescription& desc
   shape.takes_one = form == v1::FieldDescription::ONE_OR_MORE || shape.takes_one_ids;
   shape.takes_objects = form == v1::FieldDescription::DOCUMENTS || shape.takes_one_ids;
   shape.takes_strings = form == v1::FieldDescription::BOOL_OR_STRING;
+  shape.takes_other_strings = description.has_strings_set();
   return shape;
 }
 

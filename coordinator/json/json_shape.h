@@ -39,6 +39,7 @@ struct JsonShape {
   bool takes_one_ids = false;  ///< Of a list of unions: a list of ids counts as a list of one.
   bool takes_objects = false;  ///< Of strings: each may also be {"text": string}.
   bool takes_strings = false;  ///< Of a boolean: also as "true" or "False".
+  bool takes_other_strings = false;  ///< Of a boolean: see FormField::strings.
   /// kIds: the list. kLabels: both values. kUnion: the values. kPairs: the key and the value.
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   std::vector<JsonShape> shapes;         ///< kUnion and kPairs: those of `fields`.

@@ -273,12 +273,24 @@ const ResponseForm& ErrorForm() {
   return form;
 }
 
+const ResponseForm& UrlErrorForm() {
+  static const ResponseForm& form =
+      FormOf(*v1::Error::descriptor(), *v1::RerankErrorBody::descriptor());
+  return form;
+}
+
+const ResponseForm& OpenAiErrorForm() {
+  static const ResponseForm& form =
+      FormOf(*v1::Error::descriptor(), *v1::OpenAiErrorBody::descriptor());
+  return form;
+}
+
 std::string ErrorJson(const proto::Error& error, const ResponseForm& form) {
   v1::Error message;
   ToMessage(error, message);
   return ResponseJson(message, form);
 }
 
-std::string ErrorJson(const proto::Error& error) { return ErrorJson(error, ErrorForm()); }
+std::string ErrorJson(const proto::Error& error) { return ErrorJson(error, UrlErrorForm()); }
 
 }  // namespace scorecast::coordinator

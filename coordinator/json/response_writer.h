@@ -37,10 +37,15 @@ void ToMessage(const proto::Error& error, v1::Error& message);
 
 /// SGLang's flat error body: {"object":"error","message":…,"type":…,"param":…,"code":…,"reason":…}.
 const ResponseForm& ErrorForm();
+/// The form of an error that is no endpoint's, such as that of an unknown URL. It also has the
+/// members that the clients of all dialects of reranking read.
+const ResponseForm& UrlErrorForm();
+/// The form in which OpenAI's clients read an error.
+const ResponseForm& OpenAiErrorForm();
 
 /// The body of an error. `form` is one of a v1::Error.
 std::string ErrorJson(const proto::Error& error, const ResponseForm& form);
-/// The same in the form ErrorForm.
+/// The same in the form UrlErrorForm.
 std::string ErrorJson(const proto::Error& error);
 
 }  // namespace scorecast::coordinator

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,8 @@
 #include "coordinator/decisions/decider.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/json/response_writer.h"
+#include "coordinator/request/model_kind.h"
+#include "coordinator/request/request_error.h"
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/files/model_file.h"
 
@@ -84,6 +88,60 @@ std::string DateTime(std::time_t time) {
   return text;
 }
 
+std::time_t Now() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
+
+/// What Xinference's clients read: the one type that decides which requests they send, and all that
+/// the model can do.
+void AddXinferenceMembers(const ServiceFacts& facts, OrderedJson& model) {
+  const ServerOptions& options = facts.options;
+  OrderedJson abilities = OrderedJson::array();
+  if (facts.config.is_embedder()) {
+    abilities.push_back("embed");
+    model["dimensions"] = facts.config.read_head->output_size;
+    model["max_tokens"] = std::min(options.max_text_tokens, facts.config.max_position_embeddings);
+  }
+  if (options.reranker || (facts.config.is_classifier() && facts.config.num_labels == 1)) {
+    abilities.push_back("rerank");
+  }
+  model["model_type"] = abilities.empty()              ? "LLM"
+                        : abilities.front() == "embed" ? "embedding"
+                                                       : "rerank";
+  if (KindOf(facts.config) == ModelKind::kLanguageModel) {
+    abilities.push_back("generate");
+    if (options.chat) {
+      abilities.push_back("chat");
+    }
+  }
+  model["model_ability"] = std::move(abilities);
+  model["model_name"] = options.model_name;
+  model["context_length"] = facts.config.max_position_embeddings;
+}
+
+/// The model as OpenAI's clients read it, with what others read in the same object.
+OrderedJson ModelJson(const ServiceFacts& facts, std::time_t now) {
+  OrderedJson model;
+  model["id"] = facts.options.model_name;
+  model["object"] = "model";
+  model["created"] = now;
+  model["owned_by"] = "scorecast";
+  model["max_model_len"] = facts.config.max_position_embeddings;
+  const ServerOptions& options = facts.options;
+  model["rerank_template"] = TemplateJson(options.reranker.get(), options.no_reranker_reason);
+  model["decision_template"] = TemplateJson(options.decider.get(), options.no_decider_reason);
+  model["chat_template"] = TemplateJson(options.chat.get(), options.no_chat_reason);
+  AddXinferenceMembers(facts, model);
+  return model;
+}
+
+SharedContent NoModel(std::string_view id, const std::string& name) {
+  return Share({.status = 404,
+                .body = ErrorJson({404, "model_not_found",
+                                   "The model " + Quoted(id) + " does not exist. This server has " +
+                                       Quoted(name) + ".",
+                                   "model"},
+                                  OpenAiErrorForm())});
+}
+
 /// Some files have a token as an object with its text and its flags. Clients of vLLM read a text.
 void SpellTokens(OrderedJson& tokens) {
   for (OrderedJson& token : tokens) {
@@ -137,32 +195,32 @@ Resource InfoResource(const ServiceFacts& facts) {
 }
 
 Resource ModelsResource(const ServiceFacts& facts) {
-  const auto now = std::chrono::system_clock::now();
-  OrderedJson model;
-  model["id"] = facts.options.model_name;
-  model["object"] = "model";
-  model["created"] =
-      std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
-  model["owned_by"] = "scorecast";
-  model["max_model_len"] = facts.config.max_position_embeddings;
+  const std::time_t now = Now();
   const ServerOptions& options = facts.options;
-  model["rerank_template"] = TemplateJson(options.reranker.get(), options.no_reranker_reason);
-  model["decision_template"] = TemplateJson(options.decider.get(), options.no_decider_reason);
-  model["chat_template"] = TemplateJson(options.chat.get(), options.no_chat_reason);
   OrderedJson decides;
   decides["name"] = options.model_name;
   decides["description"] = options.decider ? "Decides by the template " + options.decider->name()
                                            : options.no_decider_reason;
-  decides["release_date"] = DateTime(std::chrono::system_clock::to_time_t(now));
+  decides["release_date"] = DateTime(now);
   OrderedJson body;
   body["object"] = "list";
-  body["data"] = OrderedJson::array({std::move(model)});
+  body["data"] = OrderedJson::array({ModelJson(facts, now)});
   body["models"] = OrderedJson::array({std::move(decides)});
   return {.path = "/v1/models",
           .get = [content = Share({.body = ToJsonText(body)})] { return content; },
           .description =
               "The model of this server, in OpenAI's list of models and in that of the System One "
               "API."};
+}
+
+Resource ModelResource(const ServiceFacts& facts) {
+  return {
+      .path = "/v1/models/" + std::string(kIdInPath),
+      .get = nullptr,
+      .description = "The model of this server, as OpenAI and Xinference describe one.",
+      .get_by_id = [name = facts.options.model_name,
+                    content = Share({.body = ToJsonText(ModelJson(facts, Now()))})](
+                       std::string_view id) { return id == name ? content : NoModel(id, name); }};
 }
 
 Resource TokenizerInfoResource(const std::filesystem::path& model_dir) {

@@ -30,6 +30,10 @@ Resource InfoResource(const ServiceFacts& facts);
 /// GET /v1/models: OpenAI's list, with the one model of this server.
 Resource ModelsResource(const ServiceFacts& facts);
 
+/// GET /v1/models/{id}: the one model, as OpenAI and Xinference describe it. Another id is a 404 in
+/// OpenAI's form.
+Resource ModelResource(const ServiceFacts& facts);
+
 /// GET /tokenizer_info, as vLLM has it: the content of tokenizer_config.json, in which tokens are
 /// texts, also if the file has objects. If that has no `chat_template`, the text of
 /// chat_template.jinja is added. If the directory has no tokenizer_config.json, a 404. If there is

@@ -1,6 +1,7 @@
 #include "coordinator/resources/openapi.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +19,28 @@ OrderedJson Reference(std::string_view component) {
   return {{"$ref", "#/components/schemas/" + std::string(component)}};
 }
 
+/// "CohereEmbed" of "cohere_embed".
+std::string CamelCase(std::string_view name) {
+  std::string camel;
+  bool begins = true;
+  for (const char c : name) {
+    if (c != '_') {
+      camel += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    }
+    begins = c == '_';
+  }
+  return camel;
+}
+
+/// If a schema is one of several, generators name a type after it. So it gets a plain name.
+OrderedJson Named(const std::string& name, OrderedJson schema, OrderedJson& schemas) {
+  if (!schema.contains("anyOf")) {
+    return schema;
+  }
+  schemas[name] = std::move(schema);
+  return Reference(name);
+}
+
 /// One of the forms.
 OrderedJson AnyResponse(std::span<const ResponseForm* const> forms, OrderedJson& schemas) {
   OrderedJson any = OrderedJson::array();
@@ -31,8 +54,8 @@ OrderedJson AnyResponse(std::span<const ResponseForm* const> forms, OrderedJson&
 /// own.
 OrderedJson ErrorResponses(const Endpoint& endpoint, OrderedJson& schemas) {
   std::vector<const ResponseForm*> forms = {&endpoint.error_form()};
-  if (forms.front() != &ErrorForm()) {
-    forms.push_back(&ErrorForm());
+  if (forms.front() != &UrlErrorForm()) {
+    forms.push_back(&UrlErrorForm());
   }
   OrderedJson content;
   content["application/json"]["schema"] = AnyResponse(forms, schemas);
@@ -47,10 +70,34 @@ bool CanStream(const Endpoint& endpoint) {
       endpoint.forms(), [](const BodyForm* form) { return form->IndexOf("stream").has_value(); });
 }
 
-/// `url` makes the operation's id its own. Adds the schemas of its responses to `schemas`.
+/// The letters and digits of a path, such as "v1_models_id".
+std::string WordsOf(std::string_view path) {
+  std::string words;
+  for (const char c : path) {
+    const bool is_in_word = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (is_in_word) {
+      words += c;
+    } else if (!words.empty() && words.back() != '_') {
+      words += '_';
+    }
+  }
+  while (words.ends_with('_')) {
+    words.pop_back();
+  }
+  return words;
+}
+
+/// A name for the methods of generated clients: the endpoint's, and for a URL that is not its usual
+/// one with that.
+std::string OperationId(const Endpoint& endpoint, std::string_view url) {
+  const std::string name(endpoint.name());
+  return url == endpoint.urls().front() ? name : name + "_at_" + WordsOf(url);
+}
+
+/// Adds the schemas of the responses to `schemas`.
 OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& schemas) {
   OrderedJson operation;
-  operation["operationId"] = "post" + std::string(url);
+  operation["operationId"] = OperationId(endpoint, url);
   std::string summary;
   OrderedJson forms = OrderedJson::array();
   for (const BodyForm* form : endpoint.forms()) {
@@ -60,14 +107,23 @@ OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& 
   operation["summary"] = summary;
   OrderedJson& body = operation["requestBody"];
   body["required"] = true;
+  const std::string name = CamelCase(endpoint.name());
   body["content"]["application/json"]["schema"] =
-      forms.size() == 1 ? forms.front() : OrderedJson{{"anyOf", std::move(forms)}};
+      forms.size() == 1 ? forms.front()
+                        : Named(name + "Body", {{"anyOf", std::move(forms)}}, schemas);
+  for (const BodyForm* form : endpoint.forms()) {
+    if (!form->example().empty()) {
+      body["content"]["application/json"]["examples"][form->name()]["value"] =
+          OrderedJson::parse(form->example());
+    }
+  }
   OrderedJson& responses = operation["responses"];
   responses["200"]["description"] = "The response.";
   OrderedJson& content = responses["200"]["content"];
-  content["application/json"]["schema"] = AnyResponse(endpoint.response_forms(), schemas);
+  content["application/json"]["schema"] =
+      Named(name + "Reply", AnyResponse(endpoint.response_forms(), schemas), schemas);
   if (CanStream(endpoint)) {
-    content["text/event-stream"] = OrderedJson::object();
+    content["text/event-stream"]["schema"] = OrderedJson::object();
   }
   responses.update(ErrorResponses(endpoint, schemas));
   return operation;
@@ -75,10 +131,15 @@ OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& 
 
 OrderedJson GetOf(const Resource& resource) {
   OrderedJson operation;
-  operation["operationId"] = "get" + resource.path;
+  operation["operationId"] = "get_" + WordsOf(resource.path);
   operation["summary"] = resource.description;
+  if (resource.path.ends_with(kIdInPath)) {
+    operation["parameters"].push_back(
+        {{"name", "id"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
+  }
   OrderedJson any;
-  any["*/*"] = OrderedJson::object();
+  any["application/json"]["schema"] = OrderedJson::object();
+  any["text/plain"]["schema"]["type"] = "string";
   OrderedJson& responses = operation["responses"];
   responses["200"] = {{"description", "The content."}, {"content", any}};
   responses["4XX"] = {{"description", "There is none."}, {"content", any}};
@@ -96,6 +157,7 @@ OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> re
       {"title", "scorecast"},
       {"description", "Scores, reranks and completes with a causal language model."},
       {"version", version}};
+  document["servers"].push_back({{"url", "/"}});
   OrderedJson paths = OrderedJson::object();
   OrderedJson schemas = OrderedJson::object();
   for (const Endpoint* endpoint : endpoints) {
@@ -105,6 +167,9 @@ OrderedJson OpenApiDocument(EndpointList endpoints, std::span<const Resource> re
     for (const BodyForm* form : endpoint->forms()) {
       schemas[form->name()] = SchemaOf(*form);
     }
+  }
+  if (!endpoints.empty()) {
+    schemas["Document"] = DocumentSchema();
   }
   for (const Resource& resource : resources) {
     paths[resource.path]["get"] = GetOf(resource);

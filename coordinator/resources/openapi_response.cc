@@ -46,7 +46,12 @@ OrderedJson ElementSchema(const Member& member, OrderedJson& schemas) {
 OrderedJson MemberSchema(const Member& member, OrderedJson& schemas) {
   OrderedJson schema;
   if (member.kind == Member::Kind::kConstant) {
-    schema["const"] = OrderedJson::parse(member.constant);
+    const OrderedJson value = OrderedJson::parse(member.constant);
+    if (value.is_null()) {
+      return Typed("null");
+    }
+    schema = ElementSchema(member, schemas);
+    schema["const"] = value;
     return schema;
   }
   schema = member.is_json ? OrderedJson::object() : ElementSchema(member, schemas);
@@ -95,6 +100,10 @@ OrderedJson ResponseSchema(const ResponseForm& form, OrderedJson& schemas) {
     for (const Member& member : form.members) {
       schema["prefixItems"].push_back(MemberSchema(member, schemas));
     }
+    // Generators of clients that do not know prefixItems read this: any of them.
+    schema["items"]["anyOf"] = schema["prefixItems"];
+    schema["minItems"] = form.members.size();
+    schema["maxItems"] = form.members.size();
     return schema;
   }
   if (!schemas.contains(form.name)) {

@@ -50,21 +50,17 @@ OrderedJson OneTokenId() {
 
 OrderedJson TokenIds() { return ListOf(OneTokenId()); }
 
-/// A string, or an object with one.
-OrderedJson Document() {
-  OrderedJson object = OfType("object");
-  object["properties"]["text"] = OfType("string");
-  object["required"] = OrderedJson::array({"text"});
-  OrderedJson document;
-  document["anyOf"] = OrderedJson::array({OfType("string"), std::move(object)});
-  return document;
-}
+/// See DocumentSchema.
+OrderedJson Document() { return {{"$ref", "#/components/schemas/Document"}}; }
 
 OrderedJson Bool(const JsonShape& shape) {
   OrderedJson alternatives = OrderedJson::array({OfType("boolean")});
   if (shape.takes_strings) {
     OrderedJson text = OfType("string");
-    text["enum"] = OrderedJson::array({"true", "True", "false", "False"});
+    if (!shape.takes_other_strings) {
+      // Generators of clients make names of an enum's values, and these differ only in case.
+      text["pattern"] = "^([Tt]rue|[Ff]alse)$";
+    }
     alternatives.push_back(std::move(text));
   }
   return alternatives;
@@ -167,16 +163,62 @@ OrderedJson SchemaOf(const FormField& field) {
   return schema;
 }
 
+/// The schema of a neutral value that is no string. It cannot say which boolean it is: generators
+/// of clients read only strings and numbers in an enum, and only of one type.
+OrderedJson NeutralSchema(const OrderedJson& value) {
+  OrderedJson schema = OfType(value.is_boolean()  ? "boolean"
+                              : value.is_number() ? "number"
+                              : value.is_array()  ? "array"
+                                                  : "object");
+  if (value.is_number()) {
+    schema["type"] = value.is_number_integer() ? "integer" : "number";
+    schema["minimum"] = value;
+    schema["maximum"] = value;
+  } else if (value.is_array()) {
+    schema["items"] = value.empty() ? OrderedJson::object() : OfType("string");
+    schema["maxItems"] = value.size();
+  } else if (value.is_object()) {
+    schema["maxProperties"] = value.size();
+  }
+  return schema;
+}
+
 OrderedJson SchemaOf(const RefusedField& refused) {
-  OrderedJson values = OrderedJson::parse(refused.neutral_json);
-  values.push_back(nullptr);
-  OrderedJson schema;
-  schema["enum"] = std::move(values);
-  schema["description"] = "Not supported. " + std::string(refused.hint);
+  OrderedJson alternatives = OrderedJson::array();
+  OrderedJson texts = OrderedJson::array();
+  std::string listed;
+  for (const OrderedJson& value : OrderedJson::parse(refused.neutral_json)) {
+    listed += (listed.empty() ? ": only " : " or ") + value.dump();
+    if (value.is_string()) {
+      texts.push_back(value);
+    } else {
+      alternatives.push_back(NeutralSchema(value));
+    }
+  }
+  if (!texts.empty()) {
+    OrderedJson text = OfType("string");
+    text["enum"] = std::move(texts);
+    alternatives.push_back(std::move(text));
+  }
+  OrderedJson schema = OrderedJson::object();
+  if (!alternatives.empty()) {
+    // Null alone would be a type that some generators do not have.
+    alternatives.push_back(OfType("null"));
+    schema["anyOf"] = std::move(alternatives);
+  }
+  schema["description"] = "Not supported" + listed + "." + (refused.hint.empty() ? "" : " ") +
+                          std::string(refused.hint);
   return schema;
 }
 
 }  // namespace
+
+OrderedJson DocumentSchema() {
+  OrderedJson object = OfType("object");
+  object["properties"]["text"] = OfType("string");
+  object["required"] = OrderedJson::array({"text"});
+  return AnyOf(OrderedJson::array({OfType("string"), std::move(object)}));
+}
 
 OrderedJson SchemaOf(const BodyForm& form) {
   OrderedJson schema = OfType("object");

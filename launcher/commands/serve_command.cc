@@ -266,6 +266,7 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
   };
   std::vector<coordinator::Resource> resources = StateResourcesOf(flags, engine, service);
   resources.push_back(ModelsResource(facts));
+  resources.push_back(ModelResource(facts));
   resources.push_back(InfoResource(facts));
   resources.push_back(coordinator::TokenizerInfoResource(flags.engine.model));
   resources.push_back(

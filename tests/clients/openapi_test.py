@@ -1,8 +1,10 @@
 """schemathesis: requests that it makes from /openapi.json, valid and not, bring no response of 5xx, and those that come
-are as /openapi.json says."""
+are as /openapi.json says. Clients that generators make of it rerank and score."""
 from __future__ import annotations
 
+import importlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.clients.decisions import decision_service
-from tests.clients.service import DOCUMENTS, QUERY
+from tests.clients.service import DOCUMENTS, QUERY, RankingTest, Service
 
 # A deadline in a request may pass, and sometimes schemathesis draws a short one.
 CONFIG = """
@@ -63,6 +65,61 @@ class OpenApiWithKeys(unittest.TestCase):
                         with self.subTest(path=path, method=method):
                             code, body = service.ask(path, {} if method == "post" else None)
                             self.assertEqual(code, 200 if path in OPEN else 401, body)
+
+
+SCORE = {"query": "Yes or no? ", "items": ["The sky is blue.", "Dogs bark."], "label_token_ids": [5, 6], "apply_softmax": True}
+
+
+class GeneratedClients(RankingTest):
+    def setUp(self) -> None:
+        self.service = self.enterContext(Service())
+        self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.document = self.directory / "openapi.json"
+        self.document.write_text(json.dumps(self.service.get("/openapi.json")))
+        self.scores = self.service.post("/v1/score", SCORE)["scores"]
+        sys.path.insert(0, str(self.directory))
+        self.addCleanup(sys.path.remove, str(self.directory))
+
+    def generate(self, program: str, *arguments: str) -> str:
+        run = subprocess.run([Path(sys.executable).parent / program, "generate", *arguments], cwd=self.directory,
+                             capture_output=True, text=True, timeout=300)
+        output = run.stdout + run.stderr
+        self.assertEqual(run.returncode, 0, output)
+        return output
+
+    def test_openapi_python_client(self) -> None:
+        (self.directory / "config.yaml").write_text("post_hooks: []\n")
+        output = self.generate("openapi-python-client", "--path", "openapi.json", "--config", "config.yaml",
+                               "--meta", "none", "--output-path", "attrs_client", "--fail-on-warning")
+        self.assertNotIn("WARNING", output)
+        library = importlib.import_module("attrs_client")
+        models = importlib.import_module("attrs_client.models")
+        rerank = importlib.import_module("attrs_client.api.default.rerank")
+        score = importlib.import_module("attrs_client.api.default.score")
+        with library.Client(base_url=self.service.url) as client:
+            ranked = rerank.sync(client=client, body=models.RerankRequest(query=QUERY, documents=DOCUMENTS))
+            self.assertIsInstance(ranked, models.CohereRerankResponse)
+            self.expect_ranking([(one.index, one.relevance_score) for one in ranked.results])
+            scored = score.sync(client=client, body=models.ScoreRequest.from_dict(SCORE))
+            self.assertIsInstance(scored, models.ScoreResponse)
+            self.assertEqual(scored.scores, self.scores)
+            refused = rerank.sync(client=client, body=models.RerankRequest(query=QUERY, documents=DOCUMENTS, top_n=-1))
+            self.assertIsInstance(refused, models.RerankErrorBody)
+
+    @unittest.skipUnless(shutil.which("java"), "openapi-generator needs Java")
+    def test_openapi_generator(self) -> None:
+        self.generate("openapi-generator-cli", "-i", "openapi.json", "-g", "python", "-o", ".",
+                      "--package-name", "pydantic_client",
+                      "--global-property", "apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false")
+        library = importlib.import_module("pydantic_client")
+        api = library.DefaultApi(library.ApiClient(library.Configuration(host=self.service.url)))
+        ranked = api.rerank(library.RerankBody.from_dict({"query": QUERY, "documents": DOCUMENTS}))
+        self.expect_ranking([(one.index, one.relevance_score) for one in ranked.actual_instance.results])
+        scored = api.score(library.ScoreBody.from_dict(SCORE))
+        self.assertEqual(scored.actual_instance.to_dict()["scores"], self.scores)
+        with self.assertRaises(library.ApiException) as caught:
+            api.rerank(library.RerankBody.from_dict({"query": QUERY, "documents": DOCUMENTS, "truncation_direction": "up"}))
+        self.assertEqual(caught.exception.status, 400)
 
 
 if __name__ == "__main__":

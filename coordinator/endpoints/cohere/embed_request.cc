@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "coordinator/embeddings/embedding_values.h"
+#include "coordinator/endpoints/embedding_vectors.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/response_id.h"
 #include "coordinator/endpoints/text_readout.h"
 #include "coordinator/endpoints/text_sequences.h"
+#include "coordinator/endpoints/truncation.h"
 #include "coordinator/request/request_error.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
@@ -45,13 +47,7 @@ Expected<CohereTypes> CohereTypesOf(const CohereMessage& request) {
                                             : nullptr;
     if (known == nullptr) {
       const std::string field = At("embedding_types", static_cast<std::size_t>(i));
-      const bool is_integer = type == "int8" || type == "uint8";
-      return Unexpected(BadRequest(
-          "unknown_encoding",
-          field + " must be float, base64, binary or ubinary, not " + Quoted(type) + "." +
-              (is_integer ? " The ranges that hosted models map to integers are not published."
-                          : ""),
-          field));
+      return Unexpected(UnknownEncoding(field, "float, base64, binary or ubinary", type));
     }
     *known = true;
   }
@@ -83,19 +79,11 @@ Expected<std::vector<std::string>> CohereTexts(CohereMessage& request) {
 
 Expected<TextLength> CohereLength(const CohereMessage& request) {
   TextLength length;
-  std::string truncate = request.truncate();
-  std::ranges::transform(truncate, truncate.begin(),
-                         [](char c) { return 'a' <= c && c <= 'z' ? c - 'a' + 'A' : c; });
-  if (truncate == "START") {
-    length.cut = Truncation::Side::kLeft;
-  } else if (truncate == "END") {
-    length.cut = Truncation::Side::kRight;
-  } else if (truncate != "NONE") {
-    return Unexpected(
-        BadRequest("unknown_truncate",
-                   "truncate must be NONE, START or END, not " + Quoted(request.truncate()) + ".",
-                   "truncate"));
+  const Expected<std::optional<Truncation::Side>> cut = CutOf(request.truncate());
+  if (!cut) {
+    return Unexpected(cut.error());
   }
+  length.cut = *cut;
   if (request.has_max_tokens()) {
     if (request.max_tokens() < 1) {
       return Unexpected(BadRequest(

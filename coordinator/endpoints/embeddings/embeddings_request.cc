@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "coordinator/embeddings/embedding_values.h"
+#include "coordinator/endpoints/embedding_vectors.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/endpoints/text_readout.h"
 #include "coordinator/endpoints/text_sequences.h"
+#include "coordinator/endpoints/truncation.h"
 #include "coordinator/request/request_error.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
@@ -24,27 +26,75 @@ using proto::Expected;
 using proto::Unexpected;
 using EmbeddingsMessage = v1::EmbeddingsRequest;
 
-enum class Encoding { kFloat, kBase64, kBinary, kUbinary };
+/// How the values of a vector are written.
+struct Encoding {
+  enum class Values { kFloats, kBinary, kUbinary };
+  Values values = Values::kFloats;
+  bool is_base64 = false;
 
-std::optional<Encoding> EncodingOf(std::string_view name) {
+  bool is_bits() const { return values != Values::kFloats; }
+};
+
+std::optional<Encoding::Values> ValuesOf(std::string_view name) {
   if (name == "float") {
-    return Encoding::kFloat;
-  }
-  if (name == "base64") {
-    return Encoding::kBase64;
+    return Encoding::Values::kFloats;
   }
   if (name == "binary") {
-    return Encoding::kBinary;
+    return Encoding::Values::kBinary;
   }
-  return name == "ubinary" ? std::optional(Encoding::kUbinary) : std::nullopt;
+  return name == "ubinary" ? std::optional(Encoding::Values::kUbinary) : std::nullopt;
 }
 
-bool IsBits(Encoding encoding) {
-  return encoding == Encoding::kBinary || encoding == Encoding::kUbinary;
+Expected<Encoding> EncodingOf(const MessageRequest<EmbeddingsMessage>& request) {
+  const EmbeddingsMessage& message = request.message;
+  const std::string& field = request.NameOf(EmbeddingsMessage::kEncodingFormatFieldNumber);
+  Encoding encoding = {.is_base64 = message.encoding_format() == "base64"};
+  const std::optional<Encoding::Values> values =
+      encoding.is_base64 ? encoding.values : ValuesOf(message.encoding_format());
+  if (!values) {
+    return Unexpected(
+        UnknownEncoding(field, "float, base64, binary or ubinary", message.encoding_format()));
+  }
+  encoding.values = *values;
+  if (message.has_output_dtype()) {
+    const std::optional<Encoding::Values> own = ValuesOf(message.output_dtype());
+    if (!own) {
+      return Unexpected(
+          UnknownEncoding("output_dtype", "float, binary or ubinary", message.output_dtype()));
+    }
+    if (encoding.is_bits() && *own != encoding.values) {
+      return Unexpected(BadRequest("given_twice",
+                                   "output_dtype and " + field + " ask for different values.",
+                                   "output_dtype"));
+    }
+    encoding.values = *own;
+  }
+  return encoding;
+}
+
+Expected<TextLength> LengthOf(const MessageRequest<EmbeddingsMessage>& request) {
+  const EmbeddingsMessage& message = request.message;
+  const std::optional<std::int64_t> most =
+      Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens());
+  // A string that is the value of truncate.
+  const bool is_named = request.NameOf(EmbeddingsMessage::kTruncationDirectionFieldNumber) ==
+                        request.NameOf(EmbeddingsMessage::kTruncateFieldNumber);
+  if (!is_named) {
+    return CheckLength(message.truncate(), message.truncation_direction(), most);
+  }
+  const Expected<std::optional<Truncation::Side>> cut = CutOf(message.truncation_direction());
+  if (!cut) {
+    return Unexpected(cut.error());
+  }
+  Expected<TextLength> length = CheckLength(/*truncate=*/false, /*direction=*/"right", most);
+  if (length) {
+    length->cut = *cut;
+  }
+  return length;
 }
 
 struct EmbeddingsReadout : VectorReadout {
-  Encoding encoding = Encoding::kFloat;
+  Encoding encoding;
 
   Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
     auto response = std::make_unique<v1::EmbeddingsResponse>();
@@ -62,27 +112,29 @@ struct EmbeddingsReadout : VectorReadout {
 
  private:
   void Set(const std::vector<float>& vector, v1::Embedding& embedding) const {
-    if (encoding == Encoding::kFloat) {
-      embedding.mutable_values()->Assign(vector.begin(), vector.end());
-    } else if (encoding == Encoding::kBase64) {
-      embedding.set_base64(Base64Of(vector));
+    if (!encoding.is_bits()) {
+      if (encoding.is_base64) {
+        embedding.set_base64(Base64Of(vector));
+      } else {
+        embedding.mutable_values()->Assign(vector.begin(), vector.end());
+      }
+      return;
+    }
+    const std::vector<std::int32_t> bytes =
+        PackedBits(vector, encoding.values == Encoding::Values::kBinary);
+    if (encoding.is_base64) {
+      embedding.set_base64(Base64Of(bytes));
     } else {
-      const std::vector<std::int32_t> bytes = PackedBits(vector, encoding == Encoding::kBinary);
       embedding.mutable_bytes()->Assign(bytes.begin(), bytes.end());
     }
   }
 
   const google::protobuf::Descriptor& Description() const {
-    switch (encoding) {
-      case Encoding::kFloat:
-        break;
-      case Encoding::kBase64:
-        return *v1::OpenAiBase64Response::descriptor();
-      case Encoding::kBinary:
-      case Encoding::kUbinary:
-        return *v1::JinaBinaryResponse::descriptor();
+    if (encoding.is_base64) {
+      return *v1::OpenAiBase64Response::descriptor();
     }
-    return *v1::OpenAiEmbeddingsResponse::descriptor();
+    return encoding.is_bits() ? *v1::JinaBinaryResponse::descriptor()
+                              : *v1::OpenAiEmbeddingsResponse::descriptor();
   }
 };
 
@@ -96,31 +148,30 @@ Expected<PreparedRequest> PrepareEmbeddings(MessageRequest<EmbeddingsMessage> re
     return Unexpected(*std::move(fault));
   }
   auto readout = std::make_shared<EmbeddingsReadout>();
-  const std::string& encoding_field = request.NameOf(EmbeddingsMessage::kEncodingFormatFieldNumber);
-  const std::optional<Encoding> encoding = EncodingOf(message.encoding_format());
+  const Expected<Encoding> encoding = EncodingOf(request);
   if (!encoding) {
-    return Unexpected(BadRequest("unknown_encoding",
-                                 encoding_field +
-                                     " must be float, base64, binary or ubinary, not " +
-                                     Quoted(message.encoding_format()) + ".",
-                                 encoding_field));
+    return Unexpected(encoding.error());
   }
   readout->encoding = *encoding;
-  const Expected<TextLength> length =
-      CheckLength(message.truncate(), message.truncation_direction(),
-                  Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens()));
+  const std::string& bits_field =
+      message.has_output_dtype() ? request.NameOf(EmbeddingsMessage::kOutputDtypeFieldNumber)
+                                 : request.NameOf(EmbeddingsMessage::kEncodingFormatFieldNumber);
+  const Expected<TextLength> length = LengthOf(request);
   if (!length) {
     return Unexpected(length.error());
   }
-  return PrepareVectors({.dimensions = Given(message.has_dimensions(), message.dimensions()),
-                         .normalize = Given(message.has_normalized(), message.normalized()),
-                         .bits_field = Given(IsBits(*encoding), encoding_field)},
-                        {.texts = InputsOf(ViewsOf(message.input())),
-                         .field = request.NameOf(EmbeddingsMessage::kInputFieldNumber),
-                         .length = *length,
-                         .prompt_name = Given(message.has_prompt_name(), message.prompt_name()),
-                         .prompt_field = request.NameOf(EmbeddingsMessage::kPromptNameFieldNumber)},
-                        std::move(readout), context);
+  return PrepareVectors(
+      {.dimensions = Given(message.has_dimensions(), message.dimensions()),
+       .dimensions_field = request.NameOf(EmbeddingsMessage::kDimensionsFieldNumber),
+       .normalize = Given(message.has_normalized(), message.normalized()),
+       .bits_field = Given(encoding->is_bits(), bits_field)},
+      {.texts = InputsOf(ViewsOf(message.input())),
+       .field = request.NameOf(EmbeddingsMessage::kInputFieldNumber),
+       .length = *length,
+       .prompt_name = Given(message.has_prompt_name(), message.prompt_name()),
+       .prompt_field = request.NameOf(EmbeddingsMessage::kPromptNameFieldNumber),
+       .prompt = Given(message.has_prompt(), message.prompt())},
+      std::move(readout), context);
 }
 
 std::int64_t EmbeddingsResponseBytesBound(const MessageRequest<EmbeddingsMessage>& request,

@@ -2,6 +2,7 @@
 
 #include "coordinator/endpoints/message_endpoint.h"
 #include "coordinator/endpoints/tei/embed_request.h"
+#include "coordinator/endpoints/tei/pinecone_request.h"
 #include "coordinator/endpoints/tei/predict_request.h"
 #include "coordinator/endpoints/tei/similarity_request.h"
 #include "proto/http_responses.pb.h"
@@ -19,6 +20,13 @@ class TeiEndpoint : public MessageEndpoint {
   }
 };
 
+const MessageRequest<v1::PineconeEmbedRequest>::Uses kPineconeUses = {
+    PreparePineconeEmbed, PineconeEmbedResponseBytesBound, {ModelKind::kEmbedder}};
+
+const ResponseForm& PineconeEmbedForm() {
+  return FormOf(*v1::EmbeddingsResponse::descriptor(), *v1::PineconeEmbedResponse::descriptor());
+}
+
 }  // namespace
 
 std::string_view TeiRootUrl(const proto::ModelConfig& config) {
@@ -34,9 +42,17 @@ std::string_view TeiRootUrl(const proto::ModelConfig& config) {
 const Endpoint& TeiEmbedEndpoint() {
   static const TeiEndpoint endpoint(
       "embed", {"/embed"},
-      {&FormOf(*v1::EmbeddingsResponse::descriptor(), *v1::TeiEmbedResponse::descriptor())},
+      {&FormOf(*v1::EmbeddingsResponse::descriptor(), *v1::TeiEmbedResponse::descriptor()),
+       &PineconeEmbedForm()},
       RequestFormOf<v1::TeiEmbedRequest>(
-          {PrepareTeiEmbed, TeiEmbedResponseBytesBound, {ModelKind::kEmbedder}}));
+          {PrepareTeiEmbed, TeiEmbedResponseBytesBound, {ModelKind::kEmbedder}}),
+      RequestFormOf<v1::PineconeEmbedRequest>(kPineconeUses));
+  return endpoint;
+}
+
+const Endpoint& PineconeEmbedEndpoint() {
+  static const TeiEndpoint endpoint("pinecone_embed", {"/pinecone/embed"}, {&PineconeEmbedForm()},
+                                    RequestFormOf<v1::PineconeEmbedRequest>(kPineconeUses));
   return endpoint;
 }
 

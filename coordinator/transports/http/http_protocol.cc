@@ -206,7 +206,8 @@ void HttpProtocol::Judge(Connection& connection) {
   const RequestHead& head = message.header.head();
   message.route = server_->routes.Find(head.path);
   const Route& route = message.route;
-  message.terms.endpoint = route.endpoint;
+  // A fault of the URL or the method is no endpoint's.
+  message.terms.endpoint = head.method == "POST" ? route.endpoint : nullptr;
   const bool is_options = head.method == "OPTIONS";
   message.fault = Identify(connection);
   if (auto fault = AccessFault(server_->options, head)) {
@@ -415,7 +416,7 @@ std::string HttpProtocol::OptionsReply(ReplyWriter& writer) const {
 void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& writer) {
   SharedContent content;
   try {
-    content = message_->route.resource->get();
+    content = message_->route.Content();
   } catch (const std::exception& exception) {
     std::string bytes = FaultReply(*connection, writer, FaultOf(exception));
     Send(connection, writer, std::move(bytes));

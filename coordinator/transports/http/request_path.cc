@@ -1,7 +1,9 @@
 #include "coordinator/transports/http/request_path.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/http/field_value.h"
@@ -37,6 +39,8 @@ std::optional<std::string_view> BehindScheme(std::string_view target) {
 std::size_t AuthorityEnd(std::string_view behind_scheme) {
   return std::min(behind_scheme.find_first_of("/?#"), behind_scheme.size());
 }
+
+bool IsVersion(std::string_view segment) { return segment == "v1" || segment == "v2"; }
 
 }  // namespace
 
@@ -78,6 +82,28 @@ proto::Expected<std::string> PathOf(std::string_view target) {
     decoded.pop_back();
   }
   return decoded;
+}
+
+std::string UsualPath(std::string_view path) {
+  std::vector<std::string_view> segments;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view segment = path.substr(begin, end - begin);
+    begin = end + 1;
+    if (segment.empty()) {
+      continue;
+    }
+    if (IsVersion(segment) && !segments.empty() && IsVersion(segments.back())) {
+      segments.pop_back();
+    }
+    segments.push_back(segment);
+  }
+  std::string usual;
+  for (const std::string_view segment : segments) {
+    usual += '/';
+    usual += segment;
+  }
+  return usual.empty() ? "/" : usual;
 }
 
 }  // namespace scorecast::coordinator

@@ -1,8 +1,29 @@
 #include "coordinator/transports/http/routes.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "coordinator/request/request_error.h"
+#include "coordinator/transports/http/request_path.h"
+#include "proto/base/nearest_name.h"
 
 namespace scorecast::coordinator {
+namespace {
+
+std::string_view LastSegment(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// How many characters two paths share at their beginnings and at their ends.
+std::size_t SharedEnds(std::string_view a, std::string_view b) {
+  const auto front = std::ranges::mismatch(a, b).in1 - a.begin();
+  const auto back = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin();
+  return static_cast<std::size_t>(front + back);
+}
+
+}  // namespace
+
+SharedContent Route::Content() const {
+  return resource->get_by_id ? resource->get_by_id(id) : resource->get();
+}
 
 std::string Route::Allow() const {
   std::string methods;
@@ -31,7 +52,11 @@ Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
     list("POST", "/");
   }
   for (const Resource& resource : resources) {
-    routes_[resource.path].resource = &resource;
+    if (resource.path.ends_with(kIdInPath)) {
+      with_ids_.push_back(&resource);
+    } else {
+      routes_[resource.path].resource = &resource;
+    }
     list("GET", resource.path);
   }
   for (const RefusedUrl& url : refused) {
@@ -41,14 +66,46 @@ Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
 
 Route Routes::Find(std::string_view path) const {
   const auto found = routes_.find(path);
-  return found == routes_.end() ? Route() : found->second;
+  if (found != routes_.end()) {
+    return found->second;
+  }
+  for (const Resource* resource : with_ids_) {
+    const std::string_view front =
+        std::string_view(resource->path).substr(0, resource->path.size() - kIdInPath.size());
+    if (path.size() > front.size() && path.starts_with(front)) {
+      return {.resource = resource, .id = std::string(path.substr(front.size()))};
+    }
+  }
+  const std::string usual = UsualPath(path);
+  return usual == path ? Route() : Find(usual);
+}
+
+std::string_view Routes::Nearest(std::string_view path) const {
+  std::vector<std::string_view> ends;
+  for (const auto& [url, route] : routes_) {
+    if (route.exists()) {
+      ends.push_back(LastSegment(url));
+    }
+  }
+  const std::string_view end = proto::NearestName(LastSegment(path), ends);
+  std::string_view nearest;
+  for (const auto& [url, route] : routes_) {
+    if (!end.empty() && route.exists() && LastSegment(url) == end &&
+        (nearest.empty() || SharedEnds(url, path) > SharedEnds(nearest, path))) {
+      nearest = url;
+    }
+  }
+  return nearest;
 }
 
 proto::Error Routes::NotFound(std::string_view path, const Route& route) const {
   if (route.refused != nullptr) {
     return {404, "not_supported", route.refused->message, "url"};
   }
-  return {404, "unknown_url", "This server has no " + Quoted(path) + ". It has: " + overview_ + ".",
+  const std::string_view nearest = Nearest(path);
+  const std::string meant = nearest.empty() ? "" : " Did you mean " + std::string(nearest) + "?";
+  return {404, "unknown_url",
+          "This server has no " + Quoted(path) + "." + meant + " It has: " + overview_ + ".",
           "url"};
 }
 

@@ -17,10 +17,13 @@ struct Route {
   const Endpoint* endpoint = nullptr;  ///< For POST.
   const Resource* resource = nullptr;  ///< For GET and HEAD.
   const RefusedUrl* refused = nullptr;
+  std::string id;  ///< If the resource has a content for each id: that of the path.
 
   bool exists() const { return endpoint != nullptr || resource != nullptr; }
   /// For the field Allow: "POST, OPTIONS".
   std::string Allow() const;
+  /// That of the resource, which there is.
+  SharedContent Content() const;
 };
 
 /// The paths of the server. The lists that it is made of must outlive it.
@@ -30,13 +33,18 @@ class Routes {
   Routes(EndpointList endpoints, const std::vector<Resource>& resources,
          const std::vector<RefusedUrl>& refused, std::string_view root_url = "");
 
+  /// What the server has at a decoded path or, if it has nothing there, at UsualPath of it.
   Route Find(std::string_view path) const;
-  /// The 404 for a path at which the server has nothing; `route` is what Find returned. Lists what
-  /// there is.
+  /// The 404 for a path at which the server has nothing; `route` is what Find returned. Names the
+  /// path that is probably meant, and lists what there is.
   proto::Error NotFound(std::string_view path, const Route& route) const;
 
  private:
+  /// The path of an endpoint or a resource that is probably meant. Empty if there is none.
+  std::string_view Nearest(std::string_view path) const;
+
   std::map<std::string, Route, std::less<>> routes_;
+  std::vector<const Resource*> with_ids_;
   std::string overview_;
 };
 

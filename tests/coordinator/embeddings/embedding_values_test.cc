@@ -23,6 +23,12 @@ TEST(EmbeddingValues, Base64IsOfFloatsInLittleEndianOrder) {
   EXPECT_EQ(Base64Of(std::vector<float>{0.1F, -0.2F, 3e-5F}), "zczMPc3MTL6CqPs3");
 }
 
+TEST(EmbeddingValues, Base64IsAlsoOfBytesWithOrWithoutASign) {
+  // base64.b64encode(struct.pack("<4b", -128, -1, 0, 127))
+  EXPECT_EQ(Base64Of(std::vector<std::int32_t>{-128, -1, 0, 127}), "gP8Afw==");
+  EXPECT_EQ(Base64Of(std::vector<std::int32_t>{128, 255, 0, 127}), "gP8Afw==");
+}
+
 TEST(EmbeddingValues, BitsArePackedFromTheHighBit) {
   const std::vector<float> values = {1, -1, 0, 2, 3, -4, -5, 6, -1, -1, -1, -1, -1, -1, -1, 0.5F};
   EXPECT_THAT(PackedBits(values, /*is_signed=*/false), ElementsAre(0b10011001, 1));

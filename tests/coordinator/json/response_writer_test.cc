@@ -178,12 +178,16 @@ TEST(TokenizeResponseJson, HasNullForWhatIsAbsent) {
 }
 
 TEST(ErrorJson, IsFlat) {
-  EXPECT_EQ(ErrorJson({400, "delimiter_in_item", "It does.", "items[3]"}),
+  EXPECT_EQ(ErrorJson({400, "delimiter_in_item", "It does.", "items[3]"}, ErrorForm()),
             R"({"object":"error","message":"It does.","type":"BadRequestError",)"
             R"("param":"items[3]","code":400,"reason":"delimiter_in_item"})");
-  EXPECT_EQ(ErrorJson({413, "request_too_large", "", ""}),
+  EXPECT_EQ(ErrorJson({413, "request_too_large", "", ""}, ErrorForm()),
             R"({"object":"error","message":"","type":"BadRequestError","param":null,"code":413,)"
             R"("reason":"request_too_large"})");
+  EXPECT_EQ(ErrorJson({404, "unknown_url", "None.", ""}),
+            R"({"object":"error","message":"None.","type":"BadRequestError","param":null,)"
+            R"("code":404,"reason":"unknown_url","error":"None.","error_type":"validation",)"
+            R"("detail":"None."})");
   const auto type_of = [](int code) {
     return nlohmann::json::parse(ErrorJson({code, "", "", ""}))["type"];
   };

@@ -1,5 +1,8 @@
 #include "coordinator/resources/openapi.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/json/body_members.h"
 #include "coordinator/resources/openapi_schema.h"
 #include "tests/coordinator/json/test_messages.pb.h"
 
@@ -42,12 +46,79 @@ TEST(OpenApi, HasEveryUrlAndResource) {
     for (const std::string_view url : endpoint->urls()) {
       paths.insert(std::string(url));
       const json& post = document["paths"][std::string(url)]["post"];
-      EXPECT_TRUE(ids.insert(post["operationId"]).second);
+      const std::string id = post["operationId"];
+      EXPECT_TRUE(ids.insert(id).second);
+      EXPECT_THAT(id, testing::MatchesRegex("[a-z0-9_]+"));
+      EXPECT_TRUE(id == endpoint->name() || url != endpoint->urls().front()) << id;
       EXPECT_EQ(post["requestBody"]["required"], true);
     }
   }
   EXPECT_EQ(Keys(document["paths"]), paths);
   EXPECT_EQ(document["paths"]["/health"]["get"]["summary"], "Alive.");
+  EXPECT_EQ(document["paths"]["/health"]["get"]["operationId"], "get_health");
+  EXPECT_EQ(document["servers"], json::parse(R"([{"url":"/"}])"));
+}
+
+TEST(OpenApi, AResourceWithIdsHasAParameter) {
+  const std::vector<Resource> resources = {
+      {.path = "/v1/models/{id}", .get = nullptr, .description = "One."}};
+  const json document =
+      json::parse(OpenApiResource(EndpointList(), resources, "1.2.3").get()->body);
+  const json& get = document["paths"]["/v1/models/{id}"]["get"];
+  EXPECT_EQ(get["operationId"], "get_v1_models_id");
+  EXPECT_EQ(get["parameters"], json::parse(R"([{"name":"id","in":"path","required":true,)"
+                                           R"("schema":{"type":"string"}}])"));
+}
+
+TEST(OpenApi, ExamplesAreBodiesOfTheirForms) {
+  const json paths = Document()["paths"];
+  std::size_t count = 0;
+  for (const Endpoint* endpoint : Endpoints()) {
+    const json& body = paths[std::string(endpoint->urls().front())]["post"]["requestBody"];
+    const json examples = body["content"]["application/json"].value("examples", json::object());
+    for (const BodyForm* form : endpoint->forms()) {
+      EXPECT_EQ(examples.contains(form->name()), !form->example().empty());
+      if (form->example().empty()) {
+        continue;
+      }
+      ++count;
+      const json example = json::parse(form->example());
+      EXPECT_EQ(examples[form->name()]["value"], example);
+      EXPECT_TRUE(endpoint->FromJson(ParseJson(form->example(), 100).value()).has_value());
+      const bool is_first = form == endpoint->forms().front();
+      EXPECT_TRUE(is_first || form->IsThatOf([&](const std::string& name) {
+        return example.contains(name);
+      })) << form->name();
+    }
+  }
+  EXPECT_GE(count, 10U);
+}
+
+/// Calls `check` with each enum of a document.
+template <typename Check>
+void ForEachEnum(const json& part, const Check& check) {
+  for (const auto& [key, value] : part.items()) {
+    if (key == "enum" && value.is_array()) {
+      check(value);
+    } else if (value.is_structured()) {
+      ForEachEnum(value, check);
+    }
+  }
+}
+
+TEST(OpenApi, EnumsHaveOneTypeAndNoNamesThatDifferOnlyInCase) {
+  std::size_t count = 0;
+  ForEachEnum(Document(), [&](const json& values) {
+    ++count;
+    std::set<std::string> names;
+    for (const json& value : values) {
+      ASSERT_TRUE(value.is_string()) << values;
+      std::string name = value;
+      std::ranges::transform(name, name.begin(), [](char c) { return std::tolower(c); });
+      EXPECT_TRUE(names.insert(name).second) << values;
+    }
+  });
+  EXPECT_GT(count, 0U);
 }
 
 TEST(OpenApi, SchemasAreThoseOfTheForms) {
@@ -107,25 +178,27 @@ TEST(OpenApi, ResponsesAreThoseOfTheirForms) {
   };
   EXPECT_EQ(schema_of("/v1/chunked", "200"),
             json::parse(R"({"$ref":"#/components/schemas/ChunkedResponse"})"));
+  EXPECT_EQ(schema_of("/v1/rerank", "200"),
+            json::parse(R"({"$ref":"#/components/schemas/RerankReply"})"));
   EXPECT_EQ(
-      schema_of("/v1/rerank", "200"),
+      document["components"]["schemas"]["RerankReply"],
       json::parse(
           R"({"anyOf":[{"$ref":"#/components/schemas/CohereRerankResponse"},)"
           R"({"type":"array","items":{"$ref":"#/components/schemas/TeiRerankResult"}},)"
           R"({"type":"array","items":{"$ref":"#/components/schemas/SglangRerankResult"}}]})"));
   EXPECT_EQ(schema_of("/v1/rerank", "4XX"),
-            json::parse(R"({"anyOf":[{"$ref":"#/components/schemas/RerankErrorBody"},)"
-                        R"({"$ref":"#/components/schemas/ErrorBody"}]})"));
+            json::parse(R"({"$ref":"#/components/schemas/RerankErrorBody"})"));
   const json& score = document["components"]["schemas"]["ScoreResponse"];
-  EXPECT_EQ(score["properties"]["object"], json::parse(R"({"const":"scoring"})"));
+  EXPECT_EQ(score["properties"]["object"], json::parse(R"({"type":"string","const":"scoring"})"));
   EXPECT_EQ(score["properties"]["scores"],
             json::parse(
                 R"({"anyOf":[{"type":"array","items":{"type":"array","items":{"type":"number"}}},)"
                 R"({"type":"array","items":{"type":"array","items":{"type":"array",)"
                 R"("items":{"type":"number"}}}}]})"));
-  EXPECT_EQ(
-      score["properties"]["top_logprobs"]["items"]["items"],
-      json::parse(R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"number"}]})"));
+  EXPECT_EQ(score["properties"]["top_logprobs"]["items"]["items"],
+            json::parse(R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"number"}],)"
+                        R"("items":{"anyOf":[{"type":"integer"},{"type":"number"}]},)"
+                        R"("minItems":2,"maxItems":2})"));
   EXPECT_EQ(score["required"], json::parse(R"(["object","scores","model"])"));
   EXPECT_FALSE(score["properties"].contains("occurrences"));
   EXPECT_EQ(document["components"]["schemas"]["ErrorBody"]["properties"]["param"],
@@ -151,14 +224,18 @@ TEST(SchemaOf, TypesBoundsAndNeutralValues) {
   EXPECT_EQ(schema["properties"]["t"],
             json::parse(R"({"type":"number","minimum":0.5,"description":""})"));
   EXPECT_EQ(schema["properties"]["d"]["anyOf"][0],
-            json::parse(R"({"type":"array","items":{"anyOf":[{"type":"string"},{"type":"object",)"
-                        R"("properties":{"text":{"type":"string"}},"required":["text"]}]}})"));
+            json::parse(R"({"type":"array","items":{"$ref":"#/components/schemas/Document"}})"));
+  EXPECT_EQ(json::parse(ToJsonText(DocumentSchema())),
+            json::parse(R"({"anyOf":[{"type":"string"},{"type":"object",)"
+                        R"("properties":{"text":{"type":"string"}},"required":["text"]}]})"));
   EXPECT_EQ(schema["properties"]["a"], json::parse(R"({"description":""})")) << "any JSON";
   EXPECT_EQ(schema["properties"]["p"]["additionalProperties"],
             json::parse(R"({"anyOf":[{"type":"string"},{"type":"integer","format":"int64"},)"
                         R"({"type":"boolean"}]})"));
-  EXPECT_EQ(schema["properties"]["m"]["enum"], json::parse("[1,null]"));
-  EXPECT_EQ(schema["patternProperties"]["_x$"]["enum"], json::parse("[null]"));
+  EXPECT_EQ(schema["properties"]["m"],
+            json::parse(R"({"anyOf":[{"type":"integer","minimum":1,"maximum":1},{"type":"null"}],)"
+                        R"("description":"Not supported: only 1."})"));
+  EXPECT_EQ(schema["patternProperties"]["_x$"], json::parse(R"({"description":"Not supported."})"));
   EXPECT_EQ(schema["required"], json::parse(R"(["t","a","p"])"));
 }
 

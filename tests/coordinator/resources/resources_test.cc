@@ -66,6 +66,45 @@ TEST_F(Resources, ModelsIsAlsoTheListOfSystemOne) {
               ::testing::MatchesRegex("20..-..-..T..:..:..Z"));
 }
 
+TEST_F(Resources, AModelIsThatOfTheListAndOthersAreNotFound) {
+  options_.model_name = "org/name";
+  const Resource resource = ModelResource(facts());
+  EXPECT_EQ(resource.path, "/v1/models/{id}");
+  const SharedContent content = resource.get_by_id("org/name");
+  EXPECT_EQ(content->status, 200);
+  json model = json::parse(content->body);
+  json listed = json::parse(ModelsResource(facts()).get()->body)["data"][0];
+  model.erase("created");
+  listed.erase("created");
+  EXPECT_EQ(model, listed);
+  for (const char* other : {"name", "org", "org/name/x", "ORG/NAME"}) {
+    const SharedContent none = resource.get_by_id(other);
+    EXPECT_EQ(none->status, 404);
+    const json error = json::parse(none->body)["error"];
+    EXPECT_EQ(error["type"], "invalid_request_error");
+    EXPECT_EQ(error["param"], "model");
+    EXPECT_EQ(error["code"], "model_not_found");
+    EXPECT_THAT(error["message"].get<std::string>(), ::testing::HasSubstr("\"org/name\""));
+  }
+}
+
+TEST_F(Resources, AModelHasTheTypeAndAbilitiesThatXinferenceKnows) {
+  const auto model = [&] { return json::parse(ModelResource(facts()).get_by_id("served")->body); };
+  EXPECT_EQ(model()["model_type"], "LLM");
+  EXPECT_EQ(model()["model_ability"], json::parse(R"(["generate"])"));
+  EXPECT_EQ(model()["model_name"], "served");
+  EXPECT_EQ(model()["context_length"], 512);
+  config_.num_labels = 1;
+  EXPECT_EQ(model()["model_type"], "rerank");
+  EXPECT_EQ(model()["model_ability"], json::parse(R"(["rerank"])"));
+  config_.num_labels = 0;
+  config_.read_head.emplace();
+  config_.read_head->output_size = 16;
+  EXPECT_EQ(model()["model_type"], "embedding");
+  EXPECT_EQ(model()["model_ability"], json::parse(R"(["embed"])"));
+  EXPECT_EQ(model()["dimensions"], 16);
+}
+
 TEST_F(Resources, ModelsNamesTheChatTemplate) {
   options_.no_chat_reason = "no template";
   const auto named = [&] {

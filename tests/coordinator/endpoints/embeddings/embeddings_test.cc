@@ -57,6 +57,8 @@ TEST(Embeddings, AnInputMayHaveManyForms) {
   EXPECT_EQ(server.Answer(R"({"input":[97,98]})")["usage"]["prompt_tokens"], 2);
 }
 
+using Prompts = std::vector<EmbeddingPrompts::Prompt>;
+
 TEST(Embeddings, EachTextIsASequenceWhoseRowsArePooled) {
   const Server server;
   const auto prepared =
@@ -116,6 +118,78 @@ TEST(Embeddings, VectorsHaveTheEncodingThatIsAskedFor) {
             "dimensions_not_divisible embedding_type");
 }
 
+TEST(Embeddings, VoyagesTypeOfValuesGoesWithBase64) {
+  const Server server;
+  const std::vector<float> vector = server.VectorOfText("ab");
+  const auto encoded = [&](const std::string& field) {
+    return server.Answer(R"({"input":"ab",)" + field + "}")["data"][0]["embedding"];
+  };
+  EXPECT_EQ(encoded(R"("output_dtype":"float","encoding_format":"base64")"), Base64Of(vector));
+  EXPECT_EQ(encoded(R"("output_dtype":"ubinary")"), OrderedJson(PackedBits(vector, false)));
+  EXPECT_EQ(encoded(R"("output_dtype":"binary","encoding_format":"base64")"),
+            Base64Of(PackedBits(vector, true)));
+  EXPECT_EQ(server.Fault(R"({"input":"ab","output_dtype":"int8"})"),
+            "unknown_encoding output_dtype");
+  EXPECT_EQ(server.Fault(R"({"input":"ab","output_dtype":"float","encoding_format":"binary"})"),
+            "given_twice output_dtype");
+  EXPECT_EQ(server.Fault(R"({"input":"ab","output_dtype":"binary","output_dimension":12})"),
+            "dimensions_not_divisible output_dtype");
+  EXPECT_EQ(server.First(R"({"input":"ab","output_dimension":8})").size(), 8U);
+  EXPECT_EQ(server.First(R"({"input":"ab","output_dimension":8,"dimensions":8})").size(), 8U);
+  EXPECT_EQ(server.Fault(R"({"input":"ab","output_dimension":8,"dimensions":7})"),
+            "given_twice output_dimension");
+  EXPECT_EQ(server.Fault(R"({"input":"ab","output_dimension":17})"),
+            "dimensions_out_of_range output_dimension");
+  EXPECT_EQ(server.Fault(R"({"input":"ab","modality":"image"})"), "not_supported modality");
+}
+
+TEST(Embeddings, NvidiasTruncateNamesTheEnd) {
+  Server server;
+  server.config_.max_position_embeddings = 5;
+  const auto vector = [&](const std::string& field) {
+    return server.First(R"({"input":"abcd",)" + field + "}");
+  };
+  EXPECT_EQ(vector(R"("truncate":"END")"), server.VectorOfText("abc"));
+  EXPECT_EQ(vector(R"("truncate":"start")"), server.VectorOfText("bcd"));
+  EXPECT_EQ(vector(R"("truncate":"True")"), server.VectorOfText("abc"));
+  EXPECT_EQ(vector(R"("truncation":true)"), server.VectorOfText("abc"));
+  const auto fault = [&](const std::string& field) {
+    return server.Fault(R"({"input":"abcd",)" + field + "}");
+  };
+  EXPECT_EQ(fault(R"("truncate":"NONE")"), "context_length_exceeded input");
+  EXPECT_EQ(fault(R"("truncation":false)"), "context_length_exceeded input");
+  EXPECT_EQ(fault(R"("truncate":"MIDDLE")"), "unknown_truncate truncate");
+  EXPECT_EQ(fault(R"("truncate":7)"), "wrong_type truncate");
+  EXPECT_EQ(fault(R"("truncate":"END","truncation_direction":"left")"),
+            "given_twice truncation_direction");
+}
+
+TEST(Embeddings, VoyagesOwnUrlCutsUnlessItIsToldOtherwise) {
+  Server server;
+  server.config_.max_position_embeddings = 5;
+  const auto first = [&](const std::string& body) {
+    const OrderedJson response = ValueOrFail(server.Respond(VoyageEmbeddingsEndpoint(), body));
+    return FloatsOf(response["data"][0]["embedding"]);
+  };
+  EXPECT_EQ(first(R"({"input":"abcd"})"), server.VectorOfText("abc"));
+  EXPECT_EQ(first(R"({"input":"abcd","truncate":"START"})"), server.VectorOfText("bcd"));
+  EXPECT_EQ(server.FaultOf(VoyageEmbeddingsEndpoint(), R"({"input":"abcd","truncation":false})"),
+            "context_length_exceeded input");
+  const OrderedJson error = OrderedJson::parse(
+      VoyageEmbeddingsEndpoint().ErrorToJson({400, "empty_input", "It is empty.", "input"}));
+  EXPECT_EQ(error["detail"], "It is empty.");
+  EXPECT_EQ(error["error"], "It is empty.");
+}
+
+TEST(Embeddings, ATextMayBeThePrompt) {
+  Server server;
+  server.options_.embedder.prompts = EmbeddingPrompts(Prompts{{"query", "Q:"}}, "query");
+  EXPECT_EQ(server.First(R"({"input":"ab","prompt":"S:"})"), server.VectorOfText("S:ab"));
+  EXPECT_EQ(server.First(R"({"input":"ab","prompt":""})"), server.VectorOfText("ab"));
+  EXPECT_EQ(server.Fault(R"({"input":"ab","prompt":"S:","input_type":"query"})"),
+            "prompt_given_twice prompt");
+}
+
 TEST(Embeddings, FewerDimensionsAreNormalisedAgain) {
   Server server;
   std::vector<float> cut = server.VectorOfText("ab");
@@ -149,8 +223,6 @@ TEST(Embeddings, AVectorIsNormalisedIfTheClientOrTheModelSaysSo) {
   EXPECT_EQ(server.First(R"({"input":"ab","normalized":false})"),
             server.VectorOf({259, 'a', 'b', 0}, 0, /*keeps_length=*/true));
 }
-
-using Prompts = std::vector<EmbeddingPrompts::Prompt>;
 
 TEST(Embeddings, PromptsArePutBeforeTexts) {
   Server server;

@@ -62,6 +62,50 @@ TEST(TeiEmbed, ErrorsHaveItsFields) {
   EXPECT_EQ(body["error_type"], "validation");
 }
 
+TEST(PineconeEmbed, ReturnsValuesWithTheirType) {
+  EmbeddingServer server;
+  const char* const body = R"({"model":"m","inputs":[{"text":"ab"},"c"],"parameters":{}})";
+  for (const Endpoint* endpoint : {&TeiEmbedEndpoint(), &PineconeEmbedEndpoint()}) {
+    const OrderedJson answer = ValueOrFail(server.Respond(*endpoint, body));
+    EXPECT_EQ(answer["vector_type"], "dense");
+    ASSERT_EQ(answer["data"].size(), 2U);
+    EXPECT_EQ(FloatsOf(answer["data"][0]["values"]), server.VectorOfText("ab"));
+    EXPECT_EQ(FloatsOf(answer["data"][1]["values"]), server.VectorOfText("c"));
+    EXPECT_EQ(answer["data"][1]["vector_type"], "dense");
+    EXPECT_TRUE(answer["usage"]["total_tokens"].is_number_integer());
+  }
+  EXPECT_EQ(
+      ValueOrFail(server.Respond(PineconeEmbedEndpoint(), R"({"inputs":["a"]})"))["data"].size(),
+      1U);
+}
+
+TEST(PineconeEmbed, ParametersSayHowTextsAreEmbedded) {
+  EmbeddingServer server;
+  server.config_.max_position_embeddings = 5;
+  server.options_.embedder.prompts = Prompts({{"query", "Q"}});
+  const auto first = [&](const std::string& parameters) {
+    return FloatsOf(ValueOrFail(server.Respond(
+        TeiEmbedEndpoint(),
+        R"({"inputs":["abcd"],"parameters":{)" + parameters + "}}"))["data"][0]["values"]);
+  };
+  EXPECT_EQ(first(R"("truncate":"START")"), server.VectorOfText("bcd"));
+  EXPECT_EQ(first(""), server.VectorOfText("abc"));
+  EXPECT_EQ(first(R"("input_type":"query")"), server.VectorOfText("Qab"));
+  EXPECT_EQ(first(R"("dimension":4)").size(), 4U);
+  const auto fault = [&](const std::string& parameters) {
+    return server.FaultOf(TeiEmbedEndpoint(),
+                          R"({"inputs":["abcd"],"parameters":{)" + parameters + "}}");
+  };
+  EXPECT_EQ(fault(R"("truncate":"NONE")"), "context_length_exceeded inputs");
+  EXPECT_EQ(fault(R"("truncate":"MIDDLE")"), "unknown_truncate parameters.truncate");
+  EXPECT_EQ(fault(R"("input_type":"other")"), "unknown_prompt parameters.input_type");
+  EXPECT_EQ(fault(R"("dimension":17)"), "dimensions_out_of_range parameters.dimension");
+  EXPECT_EQ(fault(R"("return_tokens":true)"), "unknown_field parameters.return_tokens");
+  EXPECT_EQ(server.FaultOf(PineconeEmbedEndpoint(), R"({"inputs":["a"],"vector_type":"sparse"})"),
+            "not_supported vector_type");
+  EXPECT_EQ(server.FaultOf(PineconeEmbedEndpoint(), R"({"inputs":[]})"), "empty_input inputs");
+}
+
 TEST(TeiEmbedAll, ReturnsTheVectorsOfAllTokens) {
   const EmbeddingServer server;
   const OrderedJson answer =

@@ -316,5 +316,58 @@ TEST(Routes, FindEndpointsAndResourcesAndSayWhatThereIs) {
   EXPECT_THAT(not_found("/v1").message, HasSubstr("GET /health"));
 }
 
+TEST(Routes, DoubledSlashesAndVersionsAreTheSameUrl) {
+  const std::vector<Resource> resources = {{"/health", [] { return Share({}); }}};
+  const Routes routes(Endpoints(), resources, {});
+  for (const char* path : {"/v1/v1/rerank", "//v1/rerank", "/v1//rerank", "/v2/v1/rerank"}) {
+    EXPECT_EQ(routes.Find(path).endpoint, routes.Find("/v1/rerank").endpoint) << path;
+  }
+  EXPECT_EQ(routes.Find("/v1/v2/rerank").endpoint, routes.Find("/v2/rerank").endpoint);
+  EXPECT_NE(routes.Find("/v1/v2/embed").endpoint, routes.Find("/v1/embed").endpoint);
+  EXPECT_EQ(routes.Find("//health").resource, routes.Find("/health").resource);
+  EXPECT_FALSE(routes.Find("/v1/health").exists());
+  EXPECT_FALSE(routes.Find("/v3/v1/rerank").exists());
+  EXPECT_FALSE(routes.Find("*").exists());
+  EXPECT_EQ(UsualPath("//"), "/");
+}
+
+TEST(Routes, AnIdMayHaveSlashes) {
+  const auto get = [](std::string_view id) { return Share({.body = std::string(id)}); };
+  const std::vector<Resource> resources = {
+      {.path = "/v1/models", .get = [] { return Share({.body = "all"}); }},
+      {.path = "/v1/models/{id}", .get = nullptr, .get_by_id = get}};
+  const Routes routes(Endpoints(), resources, {});
+  const auto content = [&](const char* target) {
+    return routes.Find(PathOf(target).value()).Content()->body;
+  };
+  EXPECT_EQ(content("/v1/models"), "all");
+  EXPECT_EQ(content("/v1/models/"), "all");
+  EXPECT_EQ(content("/v1/models/name"), "name");
+  EXPECT_EQ(content("/v1/models/org/name"), "org/name");
+  EXPECT_EQ(content("/v1/models/org%2Fname?x=1"), "org/name");
+  EXPECT_EQ(content("/v1/v1/models/org/name"), "org/name");
+  EXPECT_EQ(content("/v1/models//org//name"), "/org//name");
+  EXPECT_THAT(routes.NotFound("/x", {}).message, HasSubstr("GET /v1/models/{id}"));
+}
+
+TEST(Routes, NamesTheUrlThatIsProbablyMeant) {
+  const std::vector<Resource> resources = {{"/health", [] { return Share({}); }}};
+  const Routes routes(Endpoints(), resources, {});
+  const auto meant = [&](const char* path) {
+    const std::string message = routes.NotFound(path, {}).message;
+    const std::size_t begin = message.find("Did you mean ");
+    return begin == std::string::npos
+               ? ""
+               : message.substr(begin + 13, message.find('?', begin) - begin - 13);
+  };
+  EXPECT_EQ(meant("/v1/reranks"), "/v1/rerank");
+  EXPECT_EQ(meant("/api/v1/rerank"), "/v1/rerank");
+  EXPECT_EQ(meant("/v1/embedding"), "/v1/embeddings");
+  EXPECT_EQ(meant("/v1/chat/completion"), "/v1/chat/completions");
+  EXPECT_EQ(meant("/v1/health"), "/health");
+  EXPECT_EQ(meant("/v1"), "");
+  EXPECT_EQ(meant("/images"), "");
+}
+
 }  // namespace http_parts_test
 }  // namespace scorecast::coordinator

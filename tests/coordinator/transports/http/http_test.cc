@@ -115,13 +115,18 @@ TEST(Http, ErrorsAreInTheDialectOfTheEndpointAndKeepTheConnection) {
   EXPECT_THAT(expect(Post("/nothing", "{}"), 404, "unknown_url").body, HasSubstr("POST /v1/score"));
   EXPECT_THAT(expect(Post("/v1/images", "{}"), 404, "not_supported").body,
               HasSubstr("see /v1/rerank"));
+  const nlohmann::json meant = expect(Post("/v1/scores", "{}"), 404, "unknown_url").Json();
+  EXPECT_THAT(meant["message"].get<std::string>(), HasSubstr("Did you mean /v1/score?"));
+  EXPECT_EQ(meant["detail"], meant["message"]);
+  EXPECT_EQ(meant["error"], meant["message"]);
   EXPECT_EQ(expect(Get("/v1/score"), 405, "wrong_method").Field("Allow"), "POST, OPTIONS");
+  EXPECT_TRUE(expect(Get("/v1/embeddings"), 405, "wrong_method").Json()["detail"].is_string());
   EXPECT_EQ(expect(Post("/state", "{}"), 405, "wrong_method").Field("Allow"), "GET, HEAD, OPTIONS");
   expect("BREW /state HTTP/1.1\r\nHost: h\r\n\r\n", 405, "wrong_method");
   EXPECT_EQ(expect(Get("/broken"), 503, "overloaded").Field("Retry-After"), "1");
   EXPECT_EQ(client.Call(ScorePost(1)).status, 200) << "on the same connection";
   const auto refusals = server.server().status().refusals;
-  EXPECT_EQ(refusals.at("wrong_method"), 3);
+  EXPECT_EQ(refusals.at("wrong_method"), 4);
   EXPECT_EQ(refusals.at("invalid_json"), 2);
 }
 
