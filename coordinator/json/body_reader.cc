@@ -178,9 +178,9 @@ class Reader {
 
   /// A boolean is true if one of its names says so.
   Fault ReadBool(const FormField& field, const BodyJson& value) {
-    const std::optional<bool> truth = BoolOf(value, field.shape.takes_strings);
+    const std::optional<bool> truth = BoolOf(value, field.shape);
     if (!truth) {
-      return WrongType(field.name, field.shape.Description());
+      return WrongType(prefix_ + field.name, field.shape.Description());
     }
     const bool is_true = *truth != field.is_inverse;
     const google::protobuf::Reflection& reflection = *message_.GetReflection();
@@ -189,15 +189,18 @@ class Reader {
     return std::nullopt;
   }
 
-  /// The fault of a string that another name has given, too.
+  /// The fault of a string or an integer that another name has given, too.
   Fault CheckSame(const FormField& field, const BodyJson& value, const FormField& before) const {
-    proto::Check(field.shape.kind == Kind::kString && !field.shape.is_list,
-                 "only strings and booleans may be given by several names");
-    if (!value.is_string()) {
-      return WrongType(field.name, field.shape.Description());
+    const bool is_string = field.shape.kind == Kind::kString;
+    proto::Check((is_string || field.shape.kind == Kind::kInteger) && !field.shape.is_list,
+                 "only strings, integers and booleans may be given by several names");
+    if (is_string ? !value.is_string() : !Int64(value)) {
+      return WrongType(prefix_ + field.name, field.shape.Description());
     }
-    if (*value.get_ptr<const std::string*>() ==
-        message_.GetReflection()->GetString(message_, field.field)) {
+    const google::protobuf::Reflection& reflection = *message_.GetReflection();
+    if (is_string
+            ? *value.get_ptr<const std::string*>() == reflection.GetString(message_, field.field)
+            : Int64(value) == reflection.GetInt64(message_, field.field)) {
       return std::nullopt;
     }
     return BadRequest("given_twice",

@@ -100,7 +100,8 @@ std::pair<std::string, std::string> NamesOf(const JsonShape& shape) {
     case Kind::kNumber:
       return {"a number", "numbers"};
     case Kind::kBool:
-      return {"true or false", "booleans"};
+      return {shape.takes_end_or_none ? "\"END\", \"NONE\", true or false" : "true or false",
+              "booleans"};
     case Kind::kAny:
       return {"any JSON", "any JSON"};
     case Kind::kPairs:
@@ -126,7 +127,7 @@ std::pair<std::string, std::string> NamesOf(const JsonShape& shape) {
 std::string JsonShape::Description() const {
   const auto [one, several] = NamesOf(*this);
   if (!is_list) {
-    return one;
+    return one + (takes_objects ? " or an object with a text" : "");
   }
   const std::string list =
       "a list of " + several + (takes_objects ? " or of objects with a text" : "");
@@ -164,6 +165,7 @@ JsonShape ShapeOf(const FieldDescriptor& field, const v1::FieldDescription& desc
   shape.takes_one = form == v1::FieldDescription::ONE_OR_MORE || shape.takes_one_ids;
   shape.takes_objects = form == v1::FieldDescription::DOCUMENTS || shape.takes_one_ids;
   shape.takes_strings = form == v1::FieldDescription::BOOL_OR_STRING;
+  shape.takes_end_or_none = form == v1::FieldDescription::END_OR_NONE;
   return shape;
 }
 

@@ -35,10 +35,11 @@ struct JsonShape {
   };
   Kind kind = Kind::kString;
   bool is_list = false;
-  bool takes_one = false;      ///< Of a list: a string counts as a list of one.
-  bool takes_one_ids = false;  ///< Of a list of unions: a list of ids counts as a list of one.
-  bool takes_objects = false;  ///< Of strings: each may also be {"text": string}.
-  bool takes_strings = false;  ///< Of a boolean: also as "true" or "False".
+  bool takes_one = false;          ///< Of a list: a string counts as a list of one.
+  bool takes_one_ids = false;      ///< Of a list of unions: a list of ids counts as a list of one.
+  bool takes_objects = false;      ///< Of strings: each may also be {"text": string}.
+  bool takes_strings = false;      ///< Of a boolean: also as "true" or "False".
+  bool takes_end_or_none = false;  ///< Of a boolean: also as "END" or "NONE".
   /// kIds: the list. kLabels: both values. kUnion: the values. kPairs: the key and the value.
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   std::vector<JsonShape> shapes;         ///< kUnion and kPairs: those of `fields`.
