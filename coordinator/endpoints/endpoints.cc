@@ -18,12 +18,14 @@ namespace scorecast::coordinator {
 
 EndpointList Endpoints() {
   static const std::array endpoints = {
-      &DetokenizeEndpoint(),    &TokenizeEndpoint(),      &ChatEndpoint(),
-      &ChunkedEndpoint(),       &ClassifyEndpoint(),      &CohereV1EmbedEndpoint(),
-      &CohereV2EmbedEndpoint(), &CompletionsEndpoint(),   &EmbeddingsEndpoint(),
-      &PoolingEndpoint(),       &RerankEndpoint(),        &ScoreEndpoint(),
-      &SystemOneEndpoint(),     &TeiEmbedEndpoint(),      &TeiEmbedAllEndpoint(),
-      &TeiPredictEndpoint(),    &TeiSimilarityEndpoint(),
+      &DetokenizeEndpoint(),     &TokenizeEndpoint(),       &ChatEndpoint(),
+      &ChunkedEndpoint(),        &ClassifyEndpoint(),       &CohereV1EmbedEndpoint(),
+      &CohereV2EmbedEndpoint(),  &CompletionsEndpoint(),    &DeepInfraRerankEndpoint(),
+      &EmbeddingsEndpoint(),     &InfinityRerankEndpoint(), &IsaacusRerankingEndpoint(),
+      &PineconeRerankEndpoint(), &PoolingEndpoint(),        &RerankEndpoint(),
+      &ScoreEndpoint(),          &SystemOneEndpoint(),      &TeiEmbedEndpoint(),
+      &TeiEmbedAllEndpoint(),    &TeiPredictEndpoint(),     &TeiSimilarityEndpoint(),
+      &VoyageRerankEndpoint(),   &WeaviateRerankEndpoint(),
   };
   return endpoints;
 }

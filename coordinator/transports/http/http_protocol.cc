@@ -202,7 +202,7 @@ std::optional<proto::Error> HttpProtocol::Identify(Connection& connection) {
 void HttpProtocol::Judge(Connection& connection) {
   Message& message = *message_;
   const RequestHead& head = message.header.head();
-  message.route = server_->routes.Find(head.path);
+  message.route = server_->routes.Find(head.path, head.path_prefix);
   const Route& route = message.route;
   message.terms.endpoint = route.endpoint;
   const bool is_options = head.method == "OPTIONS";

@@ -1,5 +1,8 @@
 #include "coordinator/transports/http/routes.h"
 
+#include <algorithm>
+
+#include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/request/request_error.h"
 
 namespace scorecast::coordinator {
@@ -39,9 +42,18 @@ Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
   }
 }
 
-Route Routes::Find(std::string_view path) const {
-  const auto found = routes_.find(path);
+Route Routes::FindPath(std::string_view path) const {
+  auto found = routes_.find(path);
+  if (found == routes_.end()) {
+    found = std::ranges::find_if(
+        routes_, [path](const auto& route) { return StandsFor(route.first, path); });
+  }
   return found == routes_.end() ? Route() : found->second;
+}
+
+Route Routes::Find(std::string_view path, std::string_view prefix) const {
+  const Route prefixed = prefix.empty() ? Route() : FindPath(std::string(prefix).append(path));
+  return prefixed.exists() ? prefixed : FindPath(path);
 }
 
 proto::Error Routes::NotFound(std::string_view path, const Route& route) const {

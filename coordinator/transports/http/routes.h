@@ -30,13 +30,16 @@ class Routes {
   Routes(EndpointList endpoints, const std::vector<Resource>& resources,
          const std::vector<RefusedUrl>& refused, std::string_view root_url = "");
 
-  Route Find(std::string_view path) const;
+  /// `prefix`: see RequestHead. A path counts as the one with the prefix, if there is that one.
+  Route Find(std::string_view path, std::string_view prefix = "") const;
   /// The 404 for a path at which the server has nothing; `route` is what Find returned. Lists what
   /// there is.
   proto::Error NotFound(std::string_view path, const Route& route) const;
 
  private:
-  std::map<std::string, Route, std::less<>> routes_;
+  Route FindPath(std::string_view path) const;
+
+  std::map<std::string, Route, std::less<>> routes_;  ///< By URLs.
   std::string overview_;
 };
 
