@@ -118,7 +118,8 @@ class Endpoint {
   virtual ~Endpoint() = default;
 
   virtual std::string_view name() const = 0;  ///< In the log.
-  /// All of them mean the same. The first one is the usual one.
+  /// All of them mean the same. The first one is the usual one. One with a name in braces stands
+  /// for several paths: see url_pattern.h.
   virtual std::span<const std::string_view> urls() const = 0;
   /// Number of the endpoint's field in v1::Request, or 0 if it has no message.
   virtual int message_field() const { return 0; }

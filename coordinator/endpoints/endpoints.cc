@@ -26,8 +26,12 @@ EndpointList Endpoints() {
       &CohereV1EmbedEndpoint(),
       &CohereV2EmbedEndpoint(),
       &CompletionsEndpoint(),
+      &DeepInfraRerankEndpoint(),
       &EmbeddingsEndpoint(),
+      &InfinityRerankEndpoint(),
+      &IsaacusRerankingEndpoint(),
       &PineconeEmbedEndpoint(),
+      &PineconeRerankEndpoint(),
       &PoolingEndpoint(),
       &RerankEndpoint(),
       &ScoreEndpoint(),
@@ -37,6 +41,8 @@ EndpointList Endpoints() {
       &TeiPredictEndpoint(),
       &TeiSimilarityEndpoint(),
       &VoyageEmbeddingsEndpoint(),
+      &VoyageRerankEndpoint(),
+      &WeaviateRerankEndpoint(),
   };
   return endpoints;
 }

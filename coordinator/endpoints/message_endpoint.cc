@@ -28,6 +28,9 @@ void MessageEndpoint::Index() {
     form_list_.push_back(form.form.get());
     kinds_ = kinds_ | form.kinds;
   }
+  if (form_list_.front()->is_dialect()) {
+    return;  // The message is the endpoint's whose own form it is.
+  }
   const google::protobuf::Descriptor& requests = *v1::Request::descriptor();
   for (int i = 0; i < requests.field_count(); ++i) {
     if (requests.field(i)->message_type() == &form_list_.front()->message()) {

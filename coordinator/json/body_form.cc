@@ -149,10 +149,16 @@ BodyForm::BodyForm(const Descriptor& message, std::string_view dialect)
   const Descriptions descriptions(message);
   const v1::Dialect* differences = is_dialect_ ? FindDialect(message, name_) : nullptr;
   proto::Check(!is_dialect_ || differences != nullptr, "a message has the dialects that are used");
+  const auto lacks = [&](const FieldDescriptor& field) {
+    return is_dialect_ && std::ranges::count(differences->without(), field.name()) > 0;
+  };
   const v1::BodyDescription& body =
       is_dialect_ ? differences->body() : message.options().GetExtension(v1::body);
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
+    if (lacks(field)) {
+      continue;
+    }
     v1::FieldDescription description = descriptions.Of(field);
     std::string name = field.name();
     if (is_dialect_) {
@@ -161,6 +167,10 @@ BodyForm::BodyForm(const Descriptor& message, std::string_view dialect)
           continue;
         }
         name = own.name().empty() ? name : own.name();
+        if (own.own_names()) {
+          description.clear_names();
+          description.clear_one_name();
+        }
         if (own.description().has_like()) {
           description = descriptions.Resolved(own.description(), field.name());
         } else {
@@ -182,14 +192,17 @@ BodyForm::BodyForm(const Descriptor& message, std::string_view dialect)
   }
   description_ = body.text();
   example_ = body.example();
+  IndexNames();
   AddRefused(body, refused_);
   for (const std::string& like : body.like()) {
     AddRefused(descriptions.Find(like).options().GetExtension(v1::body), refused_);
   }
+  // What is refused of others may be a field of this form.
+  std::erase_if(refused_, [&](const RefusedField& one) { return IndexOf(one.name).has_value(); });
+  response_ = body.response().empty() ? nullptr : &descriptions.Find(body.response());
   markers_.assign(body.markers().begin(), body.markers().end());
   unless_ = body.unless();
   refuses_unknown_ = body.refuses_unknown();
-  IndexNames();
 }
 
 void BodyForm::IndexNames() {

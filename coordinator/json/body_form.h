@@ -68,6 +68,8 @@ class BodyForm {
   const std::string& example() const { return example_; }  ///< JSON; empty if there is none.
   const google::protobuf::Descriptor& message() const { return message_; }
   bool is_dialect() const { return is_dialect_; }
+  /// What describes the JSON of the responses to such a body. Null if the endpoint decides.
+  const google::protobuf::Descriptor* response() const { return response_; }
   /// Whether a field that is in neither list is refused, not ignored.
   bool refuses_unknown() const { return refuses_unknown_; }
   /// In the order in which they are read.
@@ -98,6 +100,7 @@ class BodyForm {
   std::string description_;
   std::string example_;
   bool is_dialect_ = false;
+  const google::protobuf::Descriptor* response_ = nullptr;
   bool refuses_unknown_ = false;
   std::vector<FormField> fields_;
   std::vector<RefusedField> refused_;

@@ -178,14 +178,14 @@ class Reader {
 
   /// A boolean is true if one of its names says so.
   Fault ReadBool(const FormField& field, BodyJson& value) {
-    const std::optional<bool> truth = BoolOf(value, field.shape.takes_strings);
+    const std::optional<bool> truth = BoolOf(value, field.shape);
     const google::protobuf::Reflection& reflection = *message_.GetReflection();
     if (!truth && field.strings != nullptr && value.is_string()) {
       reflection.SetBool(&message_, field.field, true);
       return Read(*field.strings, value);
     }
     if (!truth) {
-      return WrongType(field.name, field.shape.Description());
+      return WrongType(prefix_ + field.name, field.shape.Description());
     }
     const bool is_true = *truth != field.is_inverse;
     reflection.SetBool(&message_, field.field,
@@ -195,16 +195,16 @@ class Reader {
 
   /// The fault of a string or an integer that another name has given, too.
   Fault CheckSame(const FormField& field, const BodyJson& value, const FormField& before) const {
-    const bool is_integer = field.shape.kind == Kind::kInteger;
-    proto::Check((field.shape.kind == Kind::kString || is_integer) && !field.shape.is_list,
+    const bool is_string = field.shape.kind == Kind::kString;
+    proto::Check((is_string || field.shape.kind == Kind::kInteger) && !field.shape.is_list,
                  "only strings, integers and booleans may be given by several names");
-    if (is_integer ? !Int64(value) : !value.is_string()) {
-      return WrongType(field.name, field.shape.Description());
+    if (is_string ? !value.is_string() : !Int64(value)) {
+      return WrongType(prefix_ + field.name, field.shape.Description());
     }
     const google::protobuf::Reflection& reflection = *message_.GetReflection();
-    if (is_integer
-            ? *Int64(value) == reflection.GetInt64(message_, field.field)
-            : *value.get_ptr<const std::string*>() == reflection.GetString(message_, field.field)) {
+    if (is_string
+            ? *value.get_ptr<const std::string*>() == reflection.GetString(message_, field.field)
+            : Int64(value) == reflection.GetInt64(message_, field.field)) {
       return std::nullopt;
     }
     return BadRequest("given_twice",

@@ -29,15 +29,17 @@ std::optional<std::int64_t> Int64(const BodyJson& value) {
   return value.get<std::int64_t>();
 }
 
-std::optional<bool> BoolOf(const BodyJson& value, bool takes_strings) {
+std::optional<bool> BoolOf(const BodyJson& value, const JsonShape& shape) {
   if (value.is_boolean()) {
     return value.get<bool>();
   }
-  if (takes_strings) {
-    for (const bool truth : {false, true}) {
-      if (value == (truth ? "true" : "false") || value == (truth ? "True" : "False")) {
-        return truth;
-      }
+  for (const bool truth : {false, true}) {
+    if (shape.takes_strings &&
+        (value == (truth ? "true" : "false") || value == (truth ? "True" : "False"))) {
+      return truth;
+    }
+    if (shape.takes_end_or_none && value == (truth ? "END" : "NONE")) {
+      return truth;
     }
   }
   return std::nullopt;
@@ -195,6 +197,12 @@ Fault ReadPairs(BodyJson& object, const JsonShape& shape, const std::string& nam
   return std::nullopt;
 }
 
+/// A value, or the text of an object if the shape takes such.
+BodyJson& Unwrapped(BodyJson& value, const JsonShape& shape) {
+  const bool is_object = shape.takes_objects && HasMember(value, "text");
+  return is_object ? *FindMember(value, "text") : value;
+}
+
 /// Reads a value that is not a list of the message.
 Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name, Target target) {
   if (shape.only != nullptr) {
@@ -205,8 +213,8 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
   }
   switch (shape.kind) {
     case Kind::kString:
-      if (value.is_string()) {
-        target.Set(Taken(value));
+      if (BodyJson& text = Unwrapped(value, shape); text.is_string()) {
+        target.Set(Taken(text));
         return std::nullopt;
       }
       break;
@@ -235,7 +243,7 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
       }
       break;
     case Kind::kBool:
-      if (const std::optional<bool> truth = BoolOf(value, shape.takes_strings)) {
+      if (const std::optional<bool> truth = BoolOf(value, shape)) {
         target.Set(*truth);
         return std::nullopt;
       }
@@ -267,12 +275,6 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
       break;
   }
   return WrongType(name, shape.Description());
-}
-
-/// A value, or the text of an object if the shape takes such.
-BodyJson& Unwrapped(BodyJson& value, const JsonShape& shape) {
-  const bool is_object = shape.takes_objects && HasMember(value, "text");
-  return is_object ? *FindMember(value, "text") : value;
 }
 
 Fault ReadStrings(BodyJson& list, const JsonShape& shape, const std::string& name, Target target) {

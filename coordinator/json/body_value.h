@@ -26,8 +26,8 @@ std::optional<proto::Error> ReadField(BodyJson& value, const JsonShape& shape,
 
 /// Absent if the value is no integer of 64 bits with a sign.
 std::optional<std::int64_t> Int64(const BodyJson& value);
-/// Absent if the value is no boolean. `takes_strings`: see JsonShape.
-std::optional<bool> BoolOf(const BodyJson& value, bool takes_strings);
+/// Absent if the value is no boolean of this shape.
+std::optional<bool> BoolOf(const BodyJson& value, const JsonShape& shape);
 
 /// The 400 of a field that must be `wanted`.
 proto::Error WrongType(const std::string& field, std::string_view wanted);

@@ -225,7 +225,8 @@ class ResponseWriter {
         return writer_.Json(reflection.GetBool(message, field) ? "true" : "false");
       case FieldDescriptor::CPPTYPE_STRING: {
         std::string scratch;
-        return writer_.Text(reflection.GetStringReference(message, field, &scratch));
+        const std::string& text = reflection.GetStringReference(message, field, &scratch);
+        return member.is_json ? writer_.Json(text) : writer_.Text(text);
       }
       case FieldDescriptor::CPPTYPE_MESSAGE:
         return Write(reflection.GetMessage(message, field), *member.form);

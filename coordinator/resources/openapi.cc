@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/json/response_writer.h"
 #include "coordinator/resources/openapi_response.h"
 #include "coordinator/resources/openapi_schema.h"
@@ -105,6 +106,11 @@ OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& 
     forms.push_back(Reference(form->name()));
   }
   operation["summary"] = summary;
+  if (const std::string_view name = PatternName(url); !name.empty()) {
+    OrderedJson parameter = {{"name", name}, {"in", "path"}, {"required", true}};
+    parameter["schema"] = {{"type", "string"}, {"minLength", 1}};
+    operation["parameters"] = OrderedJson::array({std::move(parameter)});
+  }
   OrderedJson& body = operation["requestBody"];
   body["required"] = true;
   const std::string name = CamelCase(endpoint.name());

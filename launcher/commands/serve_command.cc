@@ -238,6 +238,12 @@ std::string ReadyLine(const ServiceAddress& address, bool has_tls) {
          (has_tls ? ", TLS)" : ")");
 }
 
+/// The same resource at another path, where Weaviate's client looks for it.
+coordinator::Resource At(std::string path, coordinator::Resource resource) {
+  resource.path = std::move(path);
+  return resource;
+}
+
 /// The state of the service, which clients read with GET. `service` must have a server, and must
 /// outlive the resources.
 std::vector<coordinator::Resource> StateResourcesOf(const ServeFlags& flags, const Engine& engine,
@@ -245,10 +251,11 @@ std::vector<coordinator::Resource> StateResourcesOf(const ServeFlags& flags, con
   coordinator::Resource metrics = coordinator::MetricsResource(
       service.metrics, [&service] { return service.Status(); }, engine.page_bytes());
   metrics.is_open = flags.access.open_metrics;
-  return {coordinator::HealthResource(), coordinator::PingResource(),
-          coordinator::ReadyResource([&service] { return service.cluster.Status(); },
-                                     [&service] { return service.requests.is_draining(); }),
-          std::move(metrics)};
+  const coordinator::Resource ready =
+      coordinator::ReadyResource([&service] { return service.cluster.Status(); },
+                                 [&service] { return service.requests.is_draining(); });
+  return {coordinator::HealthResource(), coordinator::PingResource(), ready,
+          At("/weaviate/.well-known/ready", ready), std::move(metrics)};
 }
 
 /// The resources that clients read with GET: the state of the service, the model, the tokenizer,
@@ -268,6 +275,7 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
   resources.push_back(ModelsResource(facts));
   resources.push_back(ModelResource(facts));
   resources.push_back(InfoResource(facts));
+  resources.push_back(At("/weaviate/meta", InfoResource(facts)));
   resources.push_back(coordinator::TokenizerInfoResource(flags.engine.model));
   resources.push_back(
       coordinator::OpenApiResource(coordinator::Endpoints(), resources, facts.version));

@@ -243,14 +243,17 @@ TEST(RerankResponses, ADocumentFirstTemplateFindsDocumentsInTheCache) {
 }
 
 // Only JSON has these forms, so they are tested only in a batch file.
-TEST(RerankResponses, HaveTheFormsOfTeiSglangAndVllm) {
+TEST(RerankResponses, HaveTheFormsOfOtherServers) {
   const std::filesystem::path dir = MakeModel("digits");
   const std::vector<EndpointRequest> requests = {
       {"/rerank", {{"query", "12"}, {"texts", {"3", "45"}}, {"return_text", true}}},
       {"/v2/rerank", {{"query", "12"}, {"documents", {"3", {{"text", "45"}}}}}},
       {"/score", {{"text_1", "12"}, {"text_2", {"3", "45"}}}},
       {"/v1/score", {{"queries", {"12", "12"}}, {"documents", {"3", "45"}}}},
-      {"/rerank", {{"query", "12"}, {"texts", {"3", std::string(2000, '4')}}}}};
+      {"/rerank", {{"query", "12"}, {"texts", {"3", std::string(2000, '4')}}}},
+      {"/voyage/v1/rerank", {{"query", "12"}, {"documents", {"3", "45"}}}},
+      {"/pinecone/rerank", {{"query", "12"}, {"documents", {"3", {{"text", "45"}}}}}},
+      {"/inference/m", {{"queries", {"12", "12"}}, {"documents", {"3", "45"}}}}};
   const BatchCommand command = {dir, TemplateFlags(kQueryFirst)};
   const BatchRun run = RunRequests(command, requests, Transport::kBatch);
   ASSERT_EQ(run.exit_code, 3) << run.err;
@@ -264,6 +267,12 @@ TEST(RerankResponses, HaveTheFormsOfTeiSglangAndVllm) {
     EXPECT_EQ(run.Body(line).at("data")[0].at("score"), scores.at(0));
     EXPECT_EQ(run.Body(line).at("data")[1].at("score"), scores.at(1));
   }
+  for (const auto& [line, score] : {std::pair(5, "relevance_score"), {6, "score"}}) {
+    for (const json& result : run.Body(static_cast<std::size_t>(line)).at("data")) {
+      EXPECT_EQ(result.at(score), scores.at(result.at("index")));
+    }
+  }
+  EXPECT_EQ(run.Body(7).at("scores"), json(scores));
   EXPECT_EQ(run.StatusCode(4), 400);
   EXPECT_EQ(run.Body(4).at("param"), "texts[1]");
   EXPECT_EQ(run.Body(4).at("error"), run.Body(4).at("message"));

@@ -21,7 +21,7 @@ proto::Expected<std::unique_ptr<EndpointResponse>> PairScoreReadout::Respond(con
     pair.set_index(response->data_size() - 1);
     pair.set_score(score);
   }
-  return std::make_unique<EndpointResponse>(std::move(response));
+  return std::make_unique<EndpointResponse>(std::move(response), description);
 }
 
 }  // namespace scorecast::coordinator

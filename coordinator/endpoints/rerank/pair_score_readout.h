@@ -17,6 +17,8 @@ namespace scorecast::coordinator {
 struct PairScoreReadout : Readout {
   RelevanceReadout relevance;
   std::optional<ResponseIdentity> identity;  ///< That of the request.
+  /// Describes the response's JSON, if it is not the message itself.
+  const google::protobuf::Descriptor* description = nullptr;
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override;
   std::string Summary() const override { return proto::Count(Items(), "pair"); }

@@ -115,6 +115,7 @@ Expected<PreparedRequest> PreparePairScore(MessageRequest<v1::PairScoreRequest> 
   readout->relevance = std::move(relevant->readout);
   readout->prompt_tokens = relevant->prompt_tokens;
   readout->identity = request.identity;
+  readout->description = request.form->response();
   return PreparedRequest{.sequences = std::move(relevant->sequences),
                          .generations = {},
                          .readout = std::move(readout)};

@@ -8,26 +8,9 @@
 #include <utility>
 
 #include "coordinator/endpoints/response_id.h"
-#include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
-namespace {
-
-const google::protobuf::Descriptor& DescriptionOf(RerankForm form) {
-  switch (form) {
-    case RerankForm::kResults:
-      break;
-    case RerankForm::kTei:
-      return *v1::TeiRerankResponse::descriptor();
-    case RerankForm::kSglang:
-      return *v1::SglangRerankResponse::descriptor();
-  }
-  return *v1::CohereRerankResponse::descriptor();
-}
-
-}  // namespace
-
 proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(const JobRows& rows) {
   const proto::Expected<std::vector<double>> scores = relevance.Scores(rows);
   if (!scores) {
@@ -35,6 +18,7 @@ proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(const 
   }
   std::vector<std::size_t> best_first(scores->size());
   std::iota(best_first.begin(), best_first.end(), std::size_t{0});
+  std::erase_if(best_first, [&](std::size_t index) { return (*scores)[index] < score_threshold; });
   std::ranges::stable_sort(
       best_first, [&](std::size_t a, std::size_t b) { return (*scores)[a] > (*scores)[b]; });
   if (top_n > 0 && static_cast<std::size_t>(top_n) < best_first.size()) {
@@ -51,7 +35,7 @@ proto::Expected<std::unique_ptr<EndpointResponse>> RerankReadout::Respond(const 
       result.set_document(std::move(documents[index]));
     }
   }
-  return std::make_unique<EndpointResponse>(std::move(response), &DescriptionOf(form));
+  return std::make_unique<EndpointResponse>(std::move(response), description);
 }
 
 }  // namespace scorecast::coordinator

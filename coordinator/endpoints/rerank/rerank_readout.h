@@ -8,7 +8,6 @@
 
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/rerank/relevance_readout.h"
-#include "coordinator/request/server_options.h"
 #include "proto/base/count.h"
 #include "proto/base/expected.h"
 
@@ -17,11 +16,13 @@ namespace scorecast::coordinator {
 /// How the rows of a rerank request become its response.
 struct RerankReadout : Readout {
   RelevanceReadout relevance;
-  std::int64_t top_n = 0;  ///< 0: all.
+  std::int64_t top_n = 0;                 ///< 0: all.
+  std::optional<double> score_threshold;  ///< See Ranking.
   /// Those of the request, if they are returned. Respond moves them into the response.
   std::vector<std::string> documents;
   bool returns_documents = false;
-  RerankForm form = RerankForm::kResults;
+  /// Describes the response's JSON.
+  const google::protobuf::Descriptor* description = nullptr;
   std::optional<ResponseIdentity> identity;  ///< That of the request.
 
   proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override;

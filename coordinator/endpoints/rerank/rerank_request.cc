@@ -1,18 +1,15 @@
 #include "coordinator/endpoints/rerank/rerank_request.h"
 
 #include <cstdint>
-#include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "coordinator/endpoints/rerank/ranking.h"
 #include "coordinator/endpoints/rerank/relevance_options.h"
-#include "coordinator/endpoints/rerank/relevance_preparation.h"
-#include "coordinator/endpoints/rerank/rerank_readout.h"
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/schedule/job.h"
+#include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -22,13 +19,10 @@ using proto::Unexpected;
 
 namespace {
 
-/// What decides the form of a response is the request's own form or, if it has several, the server.
-RerankForm FormOfResponse(const MessageRequest<v1::RerankRequest>& request,
-                          const ServerOptions& options) {
-  if (request.is_message) {
-    return RerankForm::kResults;
-  }
-  return request.form->is_dialect() ? RerankForm::kTei : options.rerank_form;
+/// The form of a response in JSON, if the request's own form leaves it to the server.
+const google::protobuf::Descriptor& ServersForm(RerankForm form) {
+  return form == RerankForm::kSglang ? *v1::SglangRerankResponse::descriptor()
+                                     : *v1::CohereRerankResponse::descriptor();
 }
 
 /// The 400 of a priority above Cohere's, which is the maximum of the form that takes these, and not
@@ -61,46 +55,20 @@ Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> reques
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
-  if (message.top_n() < 0) {
-    return Unexpected(BadRequest(
-        "top_n_out_of_range",
-        "top_n must be at least 0, not " + std::to_string(message.top_n()) + ".", "top_n"));
+  Ranking ranking = RankingOf(request);
+  if (ranking.description == nullptr) {
+    const RerankForm form = request.is_message ? RerankForm::kResults : context.options.rerank_form;
+    ranking.description = &ServersForm(form);
+    ranking.returns_documents =
+        message.has_return_documents() ? message.return_documents() : form == RerankForm::kSglang;
   }
-  RelevanceOptions options = RelevanceOf(message);
-  const RerankForm form = FormOfResponse(request, context.options);
   // text-embeddings-inference has no activation of the model's own.
-  if (form == RerankForm::kTei && context.config.is_classifier() &&
-      options.scale == ScoreScale::kModel) {
-    options.scale = ScoreScale::kSigmoid;
+  if (ranking.description == v1::TeiRerankResponse::descriptor() &&
+      context.config.is_classifier() && ranking.options.scale == ScoreScale::kModel) {
+    ranking.options.scale = ScoreScale::kSigmoid;
   }
-  std::vector<std::string> documents = TextsOf(*message.mutable_documents());
-  QueryDocuments all{.query = message.query(), .query_field = "query"};
-  all.documents.resize(documents.size());
-  std::iota(all.documents.begin(), all.documents.end(), std::size_t{0});
-  Expected<PreparedRelevance> relevant =
-      PrepareRelevance({.queries = {&all, 1},
-                        .documents = documents,
-                        .documents_field = request.NameOf(v1::RerankRequest::kDocumentsFieldNumber),
-                        .options = options},
-                       context);
-  if (!relevant) {
-    return Unexpected(std::move(relevant).error());
-  }
-  auto readout = std::make_shared<RerankReadout>();
-  readout->relevance = std::move(relevant->readout);
-  readout->prompt_tokens = relevant->prompt_tokens;
-  readout->identity = request.identity;
-  readout->top_n = message.top_n();
-  readout->form = form;
-  readout->returns_documents = message.has_return_documents()
-                                   ? message.return_documents()
-                                   : readout->form == RerankForm::kSglang;
-  if (readout->returns_documents) {
-    readout->documents = std::move(documents);
-  }
-  return PreparedRequest{.sequences = std::move(relevant->sequences),
-                         .generations = {},
-                         .readout = std::move(readout)};
+  ranking.documents = TextsOf(*message.mutable_documents());
+  return PrepareRanking(std::move(ranking), context);
 }
 
 std::int64_t RerankResponseBytesBound(const MessageRequest<v1::RerankRequest>& request,

@@ -10,7 +10,7 @@ class RerankRequest;
 
 namespace scorecast::coordinator {
 
-/// Checks, tokenizes and packs a request to /v1/rerank, which may have TEI's form: see
+/// Checks, tokenizes and packs a request to /v1/rerank, which may have another server's form: see
 /// EndpointRequest.
 proto::Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> request,
                                                const RequestContext& context,

@@ -204,7 +204,7 @@ std::optional<proto::Error> HttpProtocol::Identify(Connection& connection) {
 void HttpProtocol::Judge(Connection& connection) {
   Message& message = *message_;
   const RequestHead& head = message.header.head();
-  message.route = server_->routes.Find(head.path);
+  message.route = server_->routes.Find(head.path, head.path_prefix);
   const Route& route = message.route;
   // A fault of the URL or the method is no endpoint's.
   message.terms.endpoint = head.method == "POST" ? route.endpoint : nullptr;

@@ -167,6 +167,9 @@ void HeadParser::Interpret() {
     head_.forwarded_for += (at == forwarded ? "" : ", ") + ToString(at->value());
   }
   head_.origin = ListOf(fields, http::field::origin);
+  if (fields.count("X-Pinecone-Api-Version") > 0) {
+    head_.path_prefix = "/pinecone";
+  }
   head_.fetch_site = ToString(fields["Sec-Fetch-Site"]);
   head_.preflight_method = value(http::field::access_control_request_method);
   head_.preflight_fields = value(http::field::access_control_request_headers);

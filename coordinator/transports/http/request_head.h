@@ -17,6 +17,8 @@ namespace scorecast::coordinator {
 struct RequestHead {
   std::string method;
   std::string path;  ///< See PathOf. Empty if there is a fault.
+  /// What a field of the service that the client knows says of the path: "/pinecone", or nothing.
+  std::string path_prefix;
   bool is_http_1_0 = false;
   bool keep_alive = false;
   bool expects_continue = false;

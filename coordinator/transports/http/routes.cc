@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/http/request_path.h"
 #include "proto/base/nearest_name.h"
@@ -52,11 +53,7 @@ Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
     list("POST", "/");
   }
   for (const Resource& resource : resources) {
-    if (resource.path.ends_with(kIdInPath)) {
-      with_ids_.push_back(&resource);
-    } else {
-      routes_[resource.path].resource = &resource;
-    }
+    routes_[resource.path].resource = &resource;
     list("GET", resource.path);
   }
   for (const RefusedUrl& url : refused) {
@@ -64,26 +61,27 @@ Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
   }
 }
 
-Route Routes::Find(std::string_view path) const {
-  const auto found = routes_.find(path);
-  if (found != routes_.end()) {
-    return found->second;
+Route Routes::FindPath(std::string_view path) const {
+  auto found = routes_.find(path);
+  if (found == routes_.end()) {
+    found = std::ranges::find_if(
+        routes_, [path](const auto& route) { return StandsFor(route.first, path); });
   }
-  for (const Resource* resource : with_ids_) {
-    const std::string_view front =
-        std::string_view(resource->path).substr(0, resource->path.size() - kIdInPath.size());
-    if (path.size() > front.size() && path.starts_with(front)) {
-      return {.resource = resource, .id = std::string(path.substr(front.size()))};
-    }
+  if (found == routes_.end()) {
+    const std::string usual = UsualPath(path);
+    return usual == path ? Route() : FindPath(usual);
   }
-  const std::string usual = UsualPath(path);
-  return usual == path ? Route() : Find(usual);
+  Route route = found->second;
+  if (route.resource != nullptr && route.resource->get_by_id) {
+    route.id = path.substr(std::min(found->first.find('{'), path.size()));
+  }
+  return route;
 }
 
 std::string_view Routes::Nearest(std::string_view path) const {
   std::vector<std::string_view> ends;
   for (const auto& [url, route] : routes_) {
-    if (route.exists()) {
+    if (route.exists() && PatternName(url).empty()) {
       ends.push_back(LastSegment(url));
     }
   }
@@ -96,6 +94,11 @@ std::string_view Routes::Nearest(std::string_view path) const {
     }
   }
   return nearest;
+}
+
+Route Routes::Find(std::string_view path, std::string_view prefix) const {
+  const Route prefixed = prefix.empty() ? Route() : FindPath(std::string(prefix).append(path));
+  return prefixed.exists() ? prefixed : FindPath(path);
 }
 
 proto::Error Routes::NotFound(std::string_view path, const Route& route) const {

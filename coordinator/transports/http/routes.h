@@ -33,18 +33,20 @@ class Routes {
   Routes(EndpointList endpoints, const std::vector<Resource>& resources,
          const std::vector<RefusedUrl>& refused, std::string_view root_url = "");
 
-  /// What the server has at a decoded path or, if it has nothing there, at UsualPath of it.
-  Route Find(std::string_view path) const;
+  /// What the server has at a decoded path or, if it has nothing there, at UsualPath of it. `prefix`:
+  /// see RequestHead; a path counts as the one with the prefix, if there is that one.
+  Route Find(std::string_view path, std::string_view prefix = "") const;
   /// The 404 for a path at which the server has nothing; `route` is what Find returned. Names the
   /// path that is probably meant, and lists what there is.
   proto::Error NotFound(std::string_view path, const Route& route) const;
 
  private:
+  /// Find without prefix.
+  Route FindPath(std::string_view path) const;
   /// The path of an endpoint or a resource that is probably meant. Empty if there is none.
   std::string_view Nearest(std::string_view path) const;
 
-  std::map<std::string, Route, std::less<>> routes_;
-  std::vector<const Resource*> with_ids_;
+  std::map<std::string, Route, std::less<>> routes_;  ///< By URLs.
   std::string overview_;
 };
 

@@ -152,9 +152,10 @@ TEST(Forms, EndpointsReadTheFieldsOfTheirForms) {
       for (const FormField& field : form->fields()) {
         const std::string name(field.name);
         EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, Example(field.shape))), "") << name;
-        const bool takes_objects = field.shape.kind == JsonShape::Kind::kPairs ||
-                                   field.shape.kind == JsonShape::Kind::kAny ||
-                                   (form->name() == "SystemOneRequest" && name == "state");
+        const bool takes_objects =
+            field.shape.kind == JsonShape::Kind::kPairs ||
+            (field.shape.kind == JsonShape::Kind::kAny && !field.shape.is_list) ||
+            (form->name() == "SystemOneRequest" && name == "state");
         if (field.shape.kind != JsonShape::Kind::kObject || field.shape.is_list) {
           EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::object())),
                     takes_objects ? "" : "wrong_type " + name);

@@ -218,9 +218,46 @@ TEST(BodyForm, ADialectHasItsOwnNamesAndDefaults) {
   ASSERT_TRUE(notes) << notes.error().message;
   EXPECT_EQ(message.texts(0), "a");
   EXPECT_EQ(message.temperature(), 2) << "and n is not refused";
+  EXPECT_FALSE(dialect.IndexOf("flag")) << "it is without";
+  EXPECT_FALSE(dialect.IndexOf("lenient_inverse"));
+  EXPECT_FALSE(dialect.IndexOf("instruct")) << "instruction has no other name there";
   const auto has = [](const std::string& marker) { return marker == "lines"; };
   EXPECT_TRUE(dialect.IsThatOf(has));
   EXPECT_FALSE(Form().IsThatOf(has));
+}
+
+TEST(BodyForm, ADialectMayTakeAnObjectWithATextAndEndOrNone) {
+  const BodyForm dialect(*v1::TestRequest::descriptor(), "TestDialect");
+  const auto read = [&](const char* body, v1::TestRequest& message) {
+    const auto notes = ReadBody(BodyJson::parse(body), dialect, message);
+    return notes ? "" : notes.error().message;
+  };
+  v1::TestRequest message;
+  EXPECT_EQ(read(R"({"query":{"text":"q"},"lines":["a"],"lenient":"END"})", message), "");
+  EXPECT_EQ(message.query(), "q");
+  EXPECT_TRUE(message.lenient());
+  message.Clear();
+  EXPECT_EQ(read(R"({"query":"q","lines":["a"],"lenient":"NONE"})", message), "");
+  EXPECT_FALSE(message.lenient());
+  EXPECT_EQ(read(R"({"query":{"text":4},"lines":["a"]})", message),
+            "query must be a string or an object with a text.");
+  EXPECT_EQ(read(R"({"query":"q","lines":["a"],"lenient":"end"})", message),
+            "lenient must be \"END\", \"NONE\", true or false.");
+}
+
+TEST(BodyReader, AnIntegerMayHaveSeveralNames) {
+  const auto fault = [](const char* body) {
+    v1::TestRequest message;
+    const auto notes = ReadBody(BodyJson::parse(body), Form(), message);
+    return notes ? std::to_string(message.integer())
+                 : notes.error().reason + " " + notes.error().param;
+  };
+  EXPECT_EQ(fault(R"({"query":"q","texts":["a"],"whole_number":3})"), "3");
+  EXPECT_EQ(fault(R"({"query":"q","texts":["a"],"whole_number":3,"integer":3})"), "3");
+  EXPECT_EQ(fault(R"({"query":"q","texts":["a"],"whole_number":3,"integer":4})"),
+            "given_twice whole_number");
+  EXPECT_EQ(fault(R"({"query":"q","texts":["a"],"whole_number":"3","integer":3})"),
+            "wrong_type whole_number");
 }
 
 }  // namespace body_reader_test

@@ -55,6 +55,12 @@ TEST(OpenApi, HasEveryUrlAndResource) {
   }
   EXPECT_EQ(Keys(document["paths"]), paths);
   EXPECT_EQ(document["paths"]["/health"]["get"]["summary"], "Alive.");
+  EXPECT_FALSE(document["paths"]["/v1/rerank"]["post"].contains("parameters"));
+  const json& named = document["paths"]["/inference/{model}"]["post"]["parameters"];
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named[0]["name"], "model");
+  EXPECT_EQ(named[0]["in"], "path");
+  EXPECT_EQ(named[0]["required"], true);
   EXPECT_EQ(document["paths"]["/health"]["get"]["operationId"], "get_health");
   EXPECT_EQ(document["servers"], json::parse(R"([{"url":"/"}])"));
 }
@@ -182,10 +188,12 @@ TEST(OpenApi, ResponsesAreThoseOfTheirForms) {
             json::parse(R"({"$ref":"#/components/schemas/RerankReply"})"));
   EXPECT_EQ(
       document["components"]["schemas"]["RerankReply"],
-      json::parse(
-          R"({"anyOf":[{"$ref":"#/components/schemas/CohereRerankResponse"},)"
-          R"({"type":"array","items":{"$ref":"#/components/schemas/TeiRerankResult"}},)"
-          R"({"type":"array","items":{"$ref":"#/components/schemas/SglangRerankResult"}}]})"));
+      json::parse(R"({"anyOf":[{"$ref":"#/components/schemas/CohereRerankResponse"},)"
+                  R"({"type":"array","items":{"$ref":"#/components/schemas/TeiRerankResult"}},)"
+                  R"({"type":"array","items":{"$ref":"#/components/schemas/SglangRerankResult"}},)"
+                  R"({"$ref":"#/components/schemas/NvidiaRankingResponse"},)"
+                  R"({"$ref":"#/components/schemas/VoyageRerankResponse"},)"
+                  R"({"$ref":"#/components/schemas/MixedbreadRerankResponse"}]})"));
   EXPECT_EQ(schema_of("/v1/rerank", "4XX"),
             json::parse(R"({"$ref":"#/components/schemas/RerankErrorBody"})"));
   const json& score = document["components"]["schemas"]["ScoreResponse"];

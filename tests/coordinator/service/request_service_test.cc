@@ -54,6 +54,8 @@ TEST(RequestService, FindsEndpoints) {
       EXPECT_EQ(server.service.FindByMessageField(endpoint->message_field()), endpoint);
     }
   }
+  EXPECT_EQ(server.service.FindByUrl("/inference/a/b"),
+            server.service.FindByUrl("/inference/{model}"));
   EXPECT_EQ(server.service.FindByUrl("/v1/nothing"), nullptr);
   EXPECT_EQ(server.service.FindByMessageField(v1::Request::ENDPOINT_NOT_SET), nullptr);
 }

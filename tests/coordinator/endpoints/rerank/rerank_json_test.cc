@@ -156,7 +156,6 @@ TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
     return changed;
   };
   ExpectRefused(with("rank_fields", {"title", "text"}), "not_supported", "rank_fields");
-  ExpectRefused(with("top_k", 3), "not_supported", "top_k");
   ExpectRefused(with("chat_template_kwargs", {{"instruction", "i"}}), "not_supported",
                 "chat_template_kwargs");
   ExpectRefused(with("apply_softmax", false), "not_supported", "apply_softmax");
@@ -166,7 +165,6 @@ TEST(RerankRequestFromJson, RefusesWhatWouldChangeTheResult) {
   ExpectRefused(with("logit_bias", {{"1", 2}}), "not_supported", "logit_bias");
   ExpectRefused(with("add_special_tokens", false), "not_supported", "add_special_tokens");
   ExpectRefused(with("stream", true), "not_supported", "stream");
-  ExpectRefused(with("score_threshold", 0.3), "not_supported", "score_threshold");
   ExpectRefused(with("query_embed_overrides", {1}), "not_supported", "query_embed_overrides");
   Parsed(with("temperature", 1.0));
   Parsed(with("add_special_tokens", true));

@@ -12,6 +12,7 @@
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "coordinator/endpoints/rerank/rerank_readout.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
+#include "proto/http_responses.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/rerank/test_reranker.h"
 #include "tests/coordinator/endpoints/validation.h"
@@ -266,16 +267,16 @@ TEST(RerankPreparation, EachQueryOfPairsIsDividedByItself) {
 
 TEST(RerankPreparation, TheServersFormDecidesUnlessTheRequestDoes) {
   RerankServer server;
-  const auto form = [&](const json& body) { return ReadoutOf(server.Prepared(body)).form; };
+  const auto form = [&](const json& body) { return ReadoutOf(server.Prepared(body)).description; };
   const json documents = {{"query", "q"}, {"documents", {"a"}}};
   const json texts = {{"query", "q"}, {"texts", {"a"}}};
-  EXPECT_EQ(form(documents), RerankForm::kResults);
+  EXPECT_EQ(form(documents), v1::CohereRerankResponse::descriptor());
   EXPECT_FALSE(ReadoutOf(server.Prepared(documents)).returns_documents);
-  EXPECT_EQ(form(texts), RerankForm::kTei);
+  EXPECT_EQ(form(texts), v1::TeiRerankResponse::descriptor());
   server.options_.rerank_form = RerankForm::kSglang;
-  EXPECT_EQ(form(documents), RerankForm::kSglang);
+  EXPECT_EQ(form(documents), v1::SglangRerankResponse::descriptor());
   EXPECT_TRUE(ReadoutOf(server.Prepared(documents)).returns_documents) << "SGLang's default";
-  EXPECT_EQ(form(texts), RerankForm::kTei);
+  EXPECT_EQ(form(texts), v1::TeiRerankResponse::descriptor());
   EXPECT_FALSE(ReadoutOf(server.Prepared(texts)).returns_documents);
 }
 

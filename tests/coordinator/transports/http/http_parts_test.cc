@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "coordinator/transports/http/body_framing.h"
 #include "coordinator/transports/http/cors.h"
 #include "coordinator/transports/http/field_value.h"
@@ -301,6 +302,15 @@ TEST(HeadParser, RefusesWhatItDoesNotUnderstand) {
   }
 }
 
+TEST(HeadParser, TellsPineconesClients) {
+  const auto prefix_with = [](const std::string& field) {
+    const std::string bytes = "POST /rerank HTTP/1.1\r\nHost: h\r\n" + field + "\r\n";
+    return ParsedHead(bytes, bytes.size()).parser.head().path_prefix;
+  };
+  EXPECT_EQ(prefix_with("X-Pinecone-API-Version: 2025-04\r\n"), "/pinecone");
+  EXPECT_EQ(prefix_with(""), "");
+}
+
 TEST(Routes, FindEndpointsAndResourcesAndSayWhatThereIs) {
   const std::vector<Resource> resources = {{"/health", [] { return Share({}); }}};
   const std::vector<RefusedUrl> refused = {{"/v1/images", "There are no images."}};
@@ -312,6 +322,14 @@ TEST(Routes, FindEndpointsAndResourcesAndSayWhatThereIs) {
   const auto not_found = [&](const char* path) { return routes.NotFound(path, routes.Find(path)); };
   EXPECT_EQ(not_found("/v1/images").message, "There are no images.");
   EXPECT_FALSE(routes.Find("/v1").exists());
+  EXPECT_EQ(routes.Find("/inference/a/b").endpoint, &DeepInfraRerankEndpoint());
+  EXPECT_EQ(routes.Find("/inference/v1/rerank").endpoint, &RerankEndpoint());
+  EXPECT_EQ(routes.Find("/v1/retrieval/a/b/reranking").endpoint, &RerankEndpoint());
+  EXPECT_FALSE(routes.Find("/inference/").exists());
+  EXPECT_FALSE(routes.Find("/v1/retrieval/reranking").exists());
+  EXPECT_EQ(routes.Find("/rerank", "/pinecone").endpoint, &PineconeRerankEndpoint());
+  EXPECT_EQ(routes.Find("/pinecone/rerank", "/pinecone").endpoint, &PineconeRerankEndpoint());
+  EXPECT_EQ(routes.Find("/health", "/pinecone").resource, &resources.front());
   EXPECT_THAT(not_found("/v1").message, HasSubstr("POST /v1/score"));
   EXPECT_THAT(not_found("/v1").message, HasSubstr("GET /health"));
 }

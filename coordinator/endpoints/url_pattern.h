@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+namespace scorecast::coordinator {
+
+/// Whether a path is one of those that a URL of an endpoint stands for: "/inference/{model}" stands
+/// for "/inference/" and any name behind it, which may have slashes. A URL without braces stands
+/// for itself.
+inline bool StandsFor(std::string_view url, std::string_view path) {
+  const auto open = url.find('{');
+  if (open == std::string_view::npos) {
+    return url == path;
+  }
+  const std::string_view before = url.substr(0, open);
+  const std::string_view behind = url.substr(url.find('}') + 1);
+  return path.size() > before.size() + behind.size() && path.starts_with(before) &&
+         path.ends_with(behind);
+}
+
+/// The name in braces of a URL. Empty if it has none.
+inline std::string_view PatternName(std::string_view url) {
+  const auto open = url.find('{');
+  return open == std::string_view::npos ? std::string_view()
+                                        : url.substr(open + 1, url.find('}') - open - 1);
+}
+
+}  // namespace scorecast::coordinator

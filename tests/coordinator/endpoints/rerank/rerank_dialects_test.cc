@@ -1,0 +1,229 @@
+// Requests and responses of reranking as the clients of each service send and read them.
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/endpoints/rerank/rerank_endpoint.h"
+#include "tests/coordinator/endpoints/whole_text_server.h"
+
+namespace scorecast::coordinator {
+namespace rerank_dialects_test {
+
+using nlohmann::json;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const std::vector<std::string> kDocuments = {"a", "zz", "m"};
+
+/// The logit of PairServer's class: the ids of 259, the query "q", 0, 259, the document, 0.
+double LogitOf(const std::string& document) {
+  double sum = 259 + 'q' + 259;
+  for (const char byte : document) {
+    sum += byte;
+  }
+  return sum / 1000;
+}
+
+double ScoreOf(const std::string& document) { return 1 / (1 + std::exp(-LogitOf(document))); }
+
+json With(json body, const json& more) {
+  body.update(more);
+  return body;
+}
+
+/// The members of each element that have this name.
+std::vector<json> Each(const OrderedJson& list, const char* name) {
+  std::vector<json> values;
+  for (const OrderedJson& one : list) {
+    values.push_back(json(one.value(name, OrderedJson())));
+  }
+  return values;
+}
+
+void ExpectScores(const OrderedJson& list, const char* name) {
+  ASSERT_EQ(list.size(), 3U) << list;
+  EXPECT_THAT(Each(list, "index"), ElementsAre(1, 2, 0));
+  for (const OrderedJson& one : list) {
+    EXPECT_NEAR(one[name], ScoreOf(kDocuments.at(one["index"])), 1e-6);
+  }
+}
+
+class RerankDialects : public ::testing::Test {
+ protected:
+  OrderedJson Respond(const json& body, const Endpoint& endpoint = RerankEndpoint()) const {
+    return server_.Respond(endpoint, body);
+  }
+  /// "reason param" of the fault of a body.
+  std::string FaultOf(const json& body, const Endpoint& endpoint = RerankEndpoint()) const {
+    return server_.FaultOf(endpoint, body);
+  }
+
+  const json body_ = {{"query", "q"}, {"documents", kDocuments}};
+  PairServer server_;
+};
+
+TEST_F(RerankDialects, VoyagesClientsAreToldByTopKOrTruncation) {
+  const OrderedJson response =
+      Respond(With(body_, {{"top_k", nullptr}, {"truncation", true}, {"return_documents", true}}));
+  EXPECT_EQ(response["object"], "list");
+  EXPECT_EQ(response["model"], "the-model");
+  EXPECT_EQ(response["usage"], OrderedJson::parse(R"({"total_tokens":19})"));
+  ExpectScores(response["data"], "relevance_score");
+  EXPECT_THAT(Each(response["data"], "document"), ElementsAre("zz", "m", "a"));
+  const OrderedJson two = Respond(With(body_, {{"top_k", 2}}));
+  EXPECT_THAT(Each(two["data"], "index"), ElementsAre(1, 2));
+  EXPECT_FALSE(two["data"][0].contains("document"));
+  ExpectScores(Respond(body_, VoyageRerankEndpoint())["data"], "relevance_score");
+  EXPECT_EQ(FaultOf(With(body_, {{"top_k", -1}})), "400 top_n_out_of_range top_k");
+  server_.options_.max_text_tokens = 6;
+  EXPECT_EQ(FaultOf(With(body_, {{"truncation", false}})), "413 document_too_long documents[1]");
+  EXPECT_EQ(FaultOf(With(body_, {{"top_k", 1}, {"truncate", false}})),
+            "413 document_too_long documents[1]");
+  EXPECT_EQ(FaultOf(With(body_, {{"truncation", true}})), "none");
+}
+
+TEST_F(RerankDialects, NvidiasHaveLogits) {
+  json body = {{"model", "m"}, {"query", {{"text", "q"}}}, {"passages", json::array()}};
+  for (const std::string& document : kDocuments) {
+    body["passages"].push_back({{"text", document}});
+  }
+  const OrderedJson response = Respond(body);
+  EXPECT_EQ(response["usage"]["total_tokens"], 19);
+  ASSERT_THAT(Each(response["rankings"], "index"), ElementsAre(1, 2, 0));
+  for (const OrderedJson& ranking : response["rankings"]) {
+    EXPECT_NEAR(ranking["logit"], LogitOf(kDocuments.at(ranking["index"])), 1e-6);
+  }
+  EXPECT_EQ(Respond(With(body, {{"top_k", 1}}))["rankings"].size(), 1U);
+  EXPECT_NEAR(Respond(With(body, {{"raw_scores", false}}))["rankings"][2]["logit"], ScoreOf("a"),
+              1e-6);
+  EXPECT_EQ(Respond(With(body, {{"query", "q"}, {"passages", {"a"}}}))["rankings"].size(), 1U);
+  EXPECT_EQ(FaultOf(With(body, {{"query", {{"text", 4}}}})), "400 wrong_type query");
+  EXPECT_EQ(FaultOf(With(body, {{"truncate", "START"}})), "400 wrong_type truncate");
+  EXPECT_EQ(FaultOf(With(body, {{"documents", {"a"}}})), "400 not_supported documents");
+  server_.options_.max_text_tokens = 6;
+  EXPECT_EQ(FaultOf(body), "413 document_too_long passages[1]") << "as with NONE";
+  EXPECT_EQ(FaultOf(With(body, {{"truncate", "NONE"}})), "413 document_too_long passages[1]");
+  EXPECT_EQ(FaultOf(With(body, {{"truncate", "END"}})), "none");
+}
+
+TEST_F(RerankDialects, InfinitysDocumentsAreTexts) {
+  const OrderedJson response =
+      Respond(With(body_, {{"return_documents", true}}), InfinityRerankEndpoint());
+  EXPECT_EQ(response["object"], "rerank");
+  ExpectScores(response["results"], "relevance_score");
+  EXPECT_THAT(Each(response["results"], "document"), ElementsAre("zz", "m", "a"));
+}
+
+TEST_F(RerankDialects, IsaacusHasTexts) {
+  const json body = {{"query", "q"}, {"texts", kDocuments}, {"return_documents", true}};
+  const OrderedJson response = Respond(body, IsaacusRerankingEndpoint());
+  ExpectScores(response["results"], "score");
+  EXPECT_EQ(response["usage"], OrderedJson::parse(R"({"input_tokens":19})"));
+  EXPECT_EQ(FaultOf(With(body, {{"is_iql", true}}), IsaacusRerankingEndpoint()),
+            "400 not_supported is_iql");
+  EXPECT_EQ(FaultOf(With(body, {{"scoring_method", "auto"}}), IsaacusRerankingEndpoint()), "none");
+}
+
+TEST_F(RerankDialects, PineconesRecordsAreReturnedWhole) {
+  json body = {{"query", "q"}, {"documents", json::array()}, {"rank_fields", {"title"}}};
+  for (const std::string& document : kDocuments) {
+    body["documents"].push_back({{"id", document + "!"}, {"title", document}, {"pages", {1, 2}}});
+  }
+  const OrderedJson response = Respond(body, PineconeRerankEndpoint());
+  ExpectScores(response["data"], "score");
+  EXPECT_EQ(response["data"][0]["document"], OrderedJson(body["documents"][1]));
+  EXPECT_EQ(response["usage"], OrderedJson::parse(R"({"rerank_units":1})"));
+  EXPECT_EQ(response["model"], "the-model");
+  EXPECT_FALSE(
+      Respond(With(body, {{"return_documents", false}}), PineconeRerankEndpoint())["data"][0]
+          .contains("document"));
+  const OrderedJson texts = Respond(body_, PineconeRerankEndpoint());
+  EXPECT_EQ(texts["data"][0]["document"], OrderedJson::parse(R"({"text":"zz"})"));
+  const auto fault = [&](const json& more) {
+    return FaultOf(With(body, more), PineconeRerankEndpoint());
+  };
+  EXPECT_EQ(fault({{"rank_fields", {"a", "b"}}}), "400 not_supported rank_fields");
+  EXPECT_EQ(fault({{"rank_fields", {"body"}}}), "400 missing_field documents[0].body");
+  EXPECT_EQ(fault({{"rank_fields", {"pages"}}}), "400 wrong_type documents[0].pages");
+  EXPECT_EQ(fault({{"documents", {"a", 4}}}), "400 wrong_type documents[1]");
+  server_.options_.max_text_tokens = 6;
+  EXPECT_EQ(fault({{"parameters", {{"truncate", "NONE"}}}}), "413 document_too_long documents[1]");
+  EXPECT_EQ(fault({{"parameters", {{"truncate", "END"}}}}), "none");
+  EXPECT_EQ(fault({{"parameters", {{"truncate", "x"}}}}), "400 wrong_type parameters.truncate");
+}
+
+TEST_F(RerankDialects, MixedbreadsAreToldByInput) {
+  const json body = {{"query", "q"}, {"input", kDocuments}, {"return_input", true}};
+  const OrderedJson response = Respond(body);
+  EXPECT_EQ(response["object"], "list");
+  EXPECT_EQ(response["usage"]["total_tokens"], 19);
+  ExpectScores(response["data"], "score");
+  EXPECT_THAT(Each(response["data"], "input"), ElementsAre("zz", "m", "a"));
+  const json record = {{"title", "m"}, {"year", 1999}};
+  const OrderedJson records =
+      Respond(With(body, {{"input", {record}}, {"rank_fields", {"title"}}, {"top_k", 1}}));
+  EXPECT_EQ(records["data"][0]["input"], OrderedJson(record));
+  EXPECT_NEAR(records["data"][0]["score"], ScoreOf("m"), 1e-6);
+  EXPECT_FALSE(Respond({{"query", "q"}, {"input", {"a"}}})["data"][0].contains("input"));
+  EXPECT_EQ(FaultOf(With(body, {{"rewrite_query", true}})), "400 not_supported rewrite_query");
+  EXPECT_EQ(FaultOf(With(body, {{"input", {record}}})), "400 missing_field input[0].text");
+}
+
+TEST_F(RerankDialects, ScoresOfPairsAreInTheOrderOfTheRequest) {
+  const OrderedJson weaviate = Respond(With(body_, {{"property", ""}}), WeaviateRerankEndpoint());
+  const OrderedJson deepinfra =
+      Respond({{"queries", {"q", "q", "q"}}, {"documents", kDocuments}}, DeepInfraRerankEndpoint());
+  ASSERT_EQ(weaviate["scores"].size(), 3U);
+  ASSERT_EQ(deepinfra["scores"].size(), 3U);
+  for (std::size_t i = 0; i < kDocuments.size(); ++i) {
+    EXPECT_NEAR(weaviate["scores"][i]["score"], ScoreOf(kDocuments[i]), 1e-6);
+    EXPECT_NEAR(deepinfra["scores"][i], ScoreOf(kDocuments[i]), 1e-6);
+  }
+  EXPECT_EQ(deepinfra["input_tokens"], 19);
+  EXPECT_EQ(deepinfra["inference_status"]["tokens_input"], 19);
+  EXPECT_EQ(FaultOf({{"documents", kDocuments}}, WeaviateRerankEndpoint()),
+            "400 missing_field query");
+  EXPECT_EQ(FaultOf(With(body_, {{"score_threshold", 0.5}}), WeaviateRerankEndpoint()),
+            "400 not_supported score_threshold");
+}
+
+TEST_F(RerankDialects, TopNHasThreeNames) {
+  const OrderedJson flowise = Respond(With(body_, {{"topN", 2}}));
+  EXPECT_THAT(Each(flowise["results"], "index"), ElementsAre(1, 2));
+  EXPECT_EQ(Respond(With(body_, {{"topN", 1}, {"top_n", 1}}))["results"].size(), 1U);
+  EXPECT_EQ(FaultOf(With(body_, {{"topN", 2}, {"top_n", 1}})), "400 given_twice topN");
+  EXPECT_EQ(FaultOf(With(body_, {{"topN", "2"}, {"top_n", 2}})), "400 wrong_type topN");
+  EXPECT_EQ(FaultOf(With(body_, {{"topN", -1}})), "400 top_n_out_of_range topN");
+}
+
+// A document whose score is the threshold is returned.
+TEST_F(RerankDialects, AThresholdLeavesDocumentsOutBeforeTopN) {
+  const double score = Respond(body_)["results"][1]["relevance_score"];
+  const auto results = [&](double threshold, const json& more = json::object()) {
+    return Each(Respond(With(With(body_, {{"score_threshold", threshold}}), more))["results"],
+                "index");
+  };
+  EXPECT_THAT(results(score), ElementsAre(1, 2));
+  EXPECT_THAT(results(score + 1e-9), ElementsAre(1));
+  EXPECT_THAT(results(score, {{"top_n", 1}}), ElementsAre(1));
+  EXPECT_THAT(results(score, {{"top_n", 3}}), ElementsAre(1, 2));
+  EXPECT_THAT(results(1), IsEmpty());
+  EXPECT_THAT(results(-1), ElementsAre(1, 2, 0));
+  const json texts = {{"query", "q"}, {"texts", kDocuments}, {"score_threshold", score}};
+  EXPECT_THAT(Each(Respond(texts), "index"), ElementsAre(1, 2));
+  EXPECT_EQ(Respond(With(body_, {{"score_threshold", score}, {"top_k", 3}}))["data"].size(), 2U);
+  const json logits = {{"query", "q"}, {"passages", kDocuments}, {"score_threshold", LogitOf("l")}};
+  EXPECT_THAT(Each(Respond(logits)["rankings"], "index"), ElementsAre(1, 2));
+  EXPECT_EQ(
+      Respond(With(body_, {{"score_threshold", score}}), PineconeRerankEndpoint())["data"].size(),
+      2U);
+}
+
+}  // namespace rerank_dialects_test
+}  // namespace scorecast::coordinator
