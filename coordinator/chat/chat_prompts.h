@@ -49,7 +49,7 @@ class ChatPrompts {
 };
 
 /// What LoadChatPrompts found. Either `prompts` is set, or `no_chat_reason` says in one line why
-/// the server does not chat.
+/// the server takes no messages.
 struct LoadedChatPrompts {
   std::shared_ptr<const ChatPrompts> prompts;
   std::string no_chat_reason;

@@ -113,7 +113,7 @@ std::optional<Error> ConversationFault(const GivenConversation& given,
                                        const RequestContext& context) {
   if (context.options.chat == nullptr) {
     return BadRequest("no_chat_template",
-                      "This server does not chat: " + context.options.no_chat_reason + ".",
+                      "This server takes no messages: " + context.options.no_chat_reason + ".",
                       "messages");
   }
   if (given.messages.empty()) {
@@ -155,6 +155,18 @@ Expected<std::vector<TokenId>> ConversationTokens(const MarkedText& text, std::i
         "messages"));
   }
   return *std::move(ids);
+}
+
+std::int64_t TokensBound(const google::protobuf::RepeatedPtrField<v1::ChatMessage>& messages) {
+  constexpr std::int64_t kAddedTokens = 64;
+  std::int64_t tokens = kAddedTokens;
+  for (const v1::ChatMessage& message : messages) {
+    tokens += static_cast<std::int64_t>(message.content().text().size()) + kAddedTokens;
+    for (const v1::ChatContentPart& part : message.content().parts().parts()) {
+      tokens += static_cast<std::int64_t>(part.text().size());
+    }
+  }
+  return tokens;
 }
 
 }  // namespace scorecast::coordinator

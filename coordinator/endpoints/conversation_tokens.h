@@ -47,6 +47,10 @@ proto::Expected<std::vector<TokenId>> ConversationTokens(const MarkedText& text,
                                                          const RequestContext& context,
                                                          bool at_start = true);
 
+/// Upper bound on the tokens of a conversation of whose messages the template does not make more
+/// than most templates do. A text has at most one token for each byte.
+std::int64_t TokensBound(const google::protobuf::RepeatedPtrField<v1::ChatMessage>& messages);
+
 /// All tokens of a request's conversation.
 template <typename Message>
 proto::Expected<std::vector<TokenId>> TokensOfConversation(const MessageRequest<Message>& request,

@@ -18,6 +18,15 @@ inline bool StandsFor(std::string_view url, std::string_view path) {
          path.ends_with(behind);
 }
 
+/// What a path for which the URL stands has in the place of the braces. Empty without braces.
+inline std::string_view NamedIn(std::string_view url, std::string_view path) {
+  const auto open = url.find('{');
+  if (open == std::string_view::npos || !StandsFor(url, path)) {
+    return {};
+  }
+  return path.substr(open, path.size() - open - (url.size() - url.find('}') - 1));
+}
+
 /// The name in braces of a URL. Empty if it has none.
 inline std::string_view PatternName(std::string_view url) {
   const auto open = url.find('{');

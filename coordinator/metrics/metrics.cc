@@ -17,13 +17,15 @@ namespace {
 
 Families ProcessFamilies() {
   const ProcessMemory memory = MemoryOfThisProcess();
+  // Once, because the boot time moves if the clock is set.
+  static const double start_of_this_process = StartOfThisProcess();
   return {
       Gauge("process_resident_memory_bytes", "Resident memory of rank 0.",
             static_cast<double>(memory.resident)),
       Gauge("process_virtual_memory_bytes", "Virtual memory of rank 0.",
             static_cast<double>(memory.virtual_size)),
       Gauge("process_start_time_seconds", "Time at which rank 0 was started, of the Unix epoch.",
-            StartOfThisProcess()),
+            start_of_this_process),
   };
 }
 

@@ -6,9 +6,6 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// HTTP status of a request without a right key.
-constexpr int kUnauthorized = 401;
-
 double Seconds(double milliseconds) { return milliseconds / 1000; }
 
 double Value(const std::atomic<std::int64_t>& count) {
@@ -62,7 +59,7 @@ void RequestMetrics::Count(std::string_view endpoint, std::string_view client, i
     return;
   }
   if (!clients_.contains(client)) {
-    if (clients_.size() < kMaxNamedClients && code != kUnauthorized) {
+    if (!client.empty() && clients_.size() < kMaxNamedClients) {
       clients_.emplace(client);
     } else {
       client = kOtherClients;

@@ -75,7 +75,7 @@ struct ServerOptions {
   bool trust_priority = true;
   std::shared_ptr<const Decider> decider;   ///< Null if the server does not decide.
   std::string no_decider_reason;            ///< Why it does not. One line.
-  std::shared_ptr<const ChatPrompts> chat;  ///< Null if the server does not chat.
+  std::shared_ptr<const ChatPrompts> chat;  ///< Null if it takes no messages.
   std::string no_chat_reason;               ///< Why it does not. One line.
   std::int64_t max_questions = 1000;        ///< Of a request to /v1/systemone.
 

@@ -70,7 +70,7 @@ class TlsFault : public std::runtime_error {
       return "; --tls-ca names the certificate of its CA";
     }
     if (has("certificate has expired")) {
-      return "; it is the server's, which takes a new one without a restart";
+      return "; it is one of the server's chain, and the server takes new ones without a restart";
     }
     if (has("ostname mismatch") || has("IP address mismatch")) {
       return "; --tls-server-name names the one that its certificate has";

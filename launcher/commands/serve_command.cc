@@ -320,6 +320,7 @@ void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSoc
   options.is_on_loopback = sockets.IsOnLoopback(kHealthSocket);
   options.allowed_hosts = flags.http.allowed_hosts;
   options.header_timeout = flags.http.header_timeout;
+  options.compress_from = flags.http.compress_from;
   proto::Log(proto::LogLevel::kInfo,
              "health: " + ReachableAddressOf(sockets, kHealthSocket).ToText() +
                  (flags.tls_files.certificate.empty() ? "" : " (without TLS)"));

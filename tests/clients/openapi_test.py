@@ -24,7 +24,7 @@ CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conform
           "unsupported_method", "negative_data_rejection"]
 EXAMPLES = 25  # For each endpoint.
 KEY = "sk-test-0123456789abcdef"
-OPEN = ["/health", "/ping", "/ready"]  # To those who have no key.
+OPEN = ["/health", "/ping", "/ready", "/weaviate/.well-known/ready"]  # To those who have no key.
 
 
 def expect_good_responses(test: unittest.TestCase, url: str, directory: str, *flags: str) -> None:

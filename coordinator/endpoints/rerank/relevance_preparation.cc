@@ -103,9 +103,9 @@ void WarnOfPromptsInTexts(const RelevanceInputs& inputs, const RequestContext& c
     if (token != nullptr && !has_warned.exchange(true)) {
       proto::LogWarning(
           "{} of a rerank request has {}, which the rerank template {} puts around texts itself: "
-          "send query and documents without a prompt, and an instruction as the field "
-          "instruction (logged once)",
-          field, Quoted(*token), reranker.name());
+          "send query and documents without a prompt{} (logged once)",
+          field, Quoted(*token), reranker.name(),
+          reranker.takes_instruction() ? ", and an instruction as the field instruction" : "");
     }
   };
   for (const QueryDocuments& query : inputs.queries) {

@@ -156,18 +156,10 @@ Expected<PreparedRequest> PrepareTokenizeChat(MessageRequest<v1::TokenizeChatReq
 
 std::int64_t TokenizeChatResponseBytesBound(const MessageRequest<v1::TokenizeChatRequest>& request,
                                             const proto::ModelConfig& /*config*/) {
-  // Few templates add more to a message. The excess is counted when the response is formed.
-  constexpr std::int64_t kAddedTokens = 64;
+  // The excess of other templates is counted when the response is formed.
   const v1::TokenizeChatRequest& message = request.message;
-  std::int64_t tokens = kAddedTokens;
-  for (const v1::ChatMessage& one : message.messages()) {
-    tokens += static_cast<std::int64_t>(one.content().text().size()) + kAddedTokens;
-    for (const v1::ChatContentPart& part : one.content().parts().parts()) {
-      tokens += static_cast<std::int64_t>(part.text().size());
-    }
-  }
-  return kOtherBytes +
-         tokens * (kNumberBytes + (message.return_token_strs() ? kTextBytesPerToken : 0));
+  return kOtherBytes + TokensBound(message.messages()) *
+                           (kNumberBytes + (message.return_token_strs() ? kTextBytesPerToken : 0));
 }
 
 std::int64_t TokenizePromptResponseBytesBound(

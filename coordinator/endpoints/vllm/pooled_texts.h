@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -53,11 +54,11 @@ std::int64_t NumTexts(const Message& message) {
   }
 }
 
-/// See RowsBound. A conversation may have as many rows as the model has positions.
+/// See RowsBound and TokensBound.
 template <typename Message>
 std::int64_t NumRowsBound(const Message& message, const proto::ModelConfig& config) {
   if constexpr (requires { message.messages(); }) {
-    return config.max_position_embeddings;
+    return std::min(TokensBound(message.messages()), config.max_position_embeddings);
   } else {
     return RowsBound(InputsOf(ViewsOf(message.input())), config);
   }

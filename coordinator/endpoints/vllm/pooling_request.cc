@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/vllm/pooling_request.h"
 
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -155,6 +156,14 @@ Expected<PreparedRequest> PreparePooling(MessageRequest<Message> request,
   Expected<TextInputs> inputs = VllmInputs(request, context, ids);
   if (!inputs) {
     return Unexpected(std::move(inputs).error());
+  }
+  if (*task == PoolingTask::kTokenEmbed &&
+      std::ssize(ids) > NumRowsBound(message, context.config)) {
+    return Unexpected(
+        proto::Error{413, "answer_too_large",
+                     "The chat template makes the response too large: it adds much to "
+                     "short messages.",
+                     inputs->field});
   }
   vectors->field = inputs->field;
   inputs->reads_all_rows = *task == PoolingTask::kTokenEmbed;

@@ -40,7 +40,9 @@ struct ConnectionContext {
   /// Is told how long the first byte of a request waited unread. Called on any thread.
   std::function<void(Clock::duration)> note_io_wait;
   /// Counts an error that belongs to no request of an endpoint. Called on any thread.
-  std::function<void(const ClientId& client, const proto::Error& error)> count_refusal;
+  /// `holder` may be null.
+  std::function<void(const ClientId& client, const Holder& holder, const proto::Error& error)>
+      count_refusal;
   /// The bytes of a client: see Connection::SetClient. Called on any thread.
   std::function<std::shared_ptr<AddressBytes>(const ClientName& address)> bytes_of = {};
 };
@@ -138,7 +140,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Sends bytes that belong to no request in flight.
   void Send(Reply reply);
   /// Counts an error that the protocol sends by itself.
-  void CountRefusal(const proto::Error& error) { context_.count_refusal(client_, error); }
+  void CountRefusal(const proto::Error& error) { context_.count_refusal(client_, holder_, error); }
   /// Sends an error that belongs to no request in flight.
   void SendError(const proto::Error& error);
   /// The same, then closes the connection as soon as no request is in flight and every reply is

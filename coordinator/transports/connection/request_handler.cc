@@ -52,9 +52,10 @@ void RequestHandler::Finish() {
 }
 
 void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& client,
-                                  const proto::Error& error) {
+                                  const Holder& holder, const proto::Error& error) {
   counters_.CountRefusal(error.reason);
-  service_.NoteRefusal(endpoint, client.address, error);
+  const bool is_stranger = keys_ != nullptr && holder == nullptr;
+  service_.NoteRefusal(endpoint, is_stranger ? ClientName() : client.address, error);
 }
 
 std::optional<proto::Error> RequestHandler::AccessFault(ConnectionCall& call) const {

@@ -60,7 +60,9 @@ class RequestHandler {
   ClientCounters& counters() { return counters_; }
   /// Counts an error that a protocol sends without Handle. `endpoint` is null if it is not known.
   /// May be called on any thread.
-  void CountRefusal(const Endpoint* endpoint, const ClientId& client, const proto::Error& error);
+  /// `holder` is null if the client has shown no key. If keys are needed, it has no name then.
+  void CountRefusal(const Endpoint* endpoint, const ClientId& client, const Holder& holder,
+                    const proto::Error& error);
 
  private:
   /// Requests with more bytes than this are tokenized by `preparing_`. Small, because the items of

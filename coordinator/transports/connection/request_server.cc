@@ -74,8 +74,8 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                memory_,
                [this](const std::vector<std::shared_ptr<Call>>& left) { service_.Cancel(left); },
                [this](Clock::duration wait) { service_.NoteIoWait(wait); },
-               [this](const ClientId& client, const proto::Error& error) {
-                 handler_.CountRefusal(/*endpoint=*/nullptr, client, error);
+               [this](const ClientId& client, const Holder& holder, const proto::Error& error) {
+                 handler_.CountRefusal(/*endpoint=*/nullptr, client, holder, error);
                },
                [this](const ClientName& address) {
                  const std::lock_guard lock(mutex_);
@@ -198,7 +198,8 @@ void RequestServer::Admit(tcp::socket socket, const asio::ip::address& peer,
     } else {
       admitted.refusal = Refusal(client, admitted.proxy.has_value());
       if (admitted.refusal && refused_ == kMaxRefused) {
-        context_.count_refusal({.address = client.to_string()}, *admitted.refusal);
+        context_.count_refusal({.address = client.to_string()}, /*holder=*/nullptr,
+                               *admitted.refusal);
         return;  // The same.
       }
       if (admitted.refusal) {
@@ -249,7 +250,7 @@ void RequestServer::OnHandshake(Admitted admitted, TlsHandshake::Outcome outcome
   }
   if (!outcome.fault.empty()) {
     const proto::Error fault{400, "tls_handshake_failed", outcome.fault, ""};
-    context_.count_refusal(client, fault);
+    context_.count_refusal(client, /*holder=*/nullptr, fault);
     proto::LogDebug("TLS with {}: {}", admitted.address.to_string(), outcome.fault);
   }
   Forget(admitted);

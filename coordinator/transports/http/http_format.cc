@@ -13,6 +13,7 @@
 #include "coordinator/json/json_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/service/request_service.h"
+#include "coordinator/text/unicode/utf8.h"
 #include "coordinator/transports/http/body_faults.h"
 
 namespace scorecast::coordinator {
@@ -28,7 +29,8 @@ std::string JsonOf(const EndpointResponse& response) {
 }  // namespace
 
 HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body,
-                       std::shared_ptr<AddressBytes> address, ReplyWriter writer)
+                       std::shared_ptr<AddressBytes> address, ReplyWriter writer,
+                       std::string url_model)
     : endpoint_(endpoint),
       body_(std::move(body)),
       address_(std::move(address)),
@@ -36,7 +38,8 @@ HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body,
       request_bytes_(static_cast<std::size_t>(
           body_.coding ? std::max(body_.claimed_bytes, kLongBytes + 1)
                        : static_cast<std::int64_t>(body_.bytes.text.size()))),
-      writer_(std::move(writer)) {}
+      writer_(std::move(writer)),
+      url_model_(std::move(url_model)) {}
 
 bool HttpFormat::Unpack(std::size_t limit) {
   if (!body_.coding || fault_) {
@@ -71,6 +74,9 @@ ParsedRequest HttpFormat::Parse(const RequestService& service, Call& call) {
   try {
     ParsedRequest parsed = ParseBody(service, call, std::exchange(body_, {}));
     streams_ = parsed && (*parsed)->streams();
+    if (parsed && !(*parsed)->model && IsValidUtf8(url_model_) && !url_model_.empty()) {
+      (*parsed)->model = std::move(url_model_);
+    }
     return parsed;
   } catch (const std::exception& exception) {
     return proto::Unexpected(FaultOf(exception));

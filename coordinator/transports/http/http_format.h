@@ -30,8 +30,10 @@ struct HttpBody {
 class HttpFormat : public CallFormat {
  public:
   /// `endpoint` outlives the format. The bytes of a body that is decompressed count for `address`.
+  /// `url_model` is the model that the URL names, which counts if the body names none; may be
+  /// empty.
   HttpFormat(const Endpoint& endpoint, HttpBody body, std::shared_ptr<AddressBytes> address,
-             ReplyWriter writer);
+             ReplyWriter writer, std::string url_model);
 
   std::size_t request_bytes() const override { return request_bytes_; }
   bool Unpack(std::size_t limit) override;
@@ -64,6 +66,7 @@ class HttpFormat : public CallFormat {
   const std::shared_ptr<AddressBytes> address_;
   std::size_t request_bytes_;
   ReplyWriter writer_;
+  std::string url_model_;
   bool streams_ = false;
   bool has_begun_ = false;  ///< An event was formed.
 };

@@ -7,6 +7,7 @@
 
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/resources/resource.h"
+#include "coordinator/service/held_bytes.h"
 
 namespace scorecast::coordinator {
 
@@ -24,7 +25,8 @@ struct HttpOptions {
   bool is_on_loopback = false;
   std::vector<std::string> allowed_hosts;  ///< Names and IP addresses; "*": all.
   /// Bodies of replies of so many bytes are compressed, if their clients take that; 0: none is.
-  std::size_t compress_from = std::size_t{16} << 10;
+  /// Replies that may be longer than kLongBytes are formed by threads that do nothing else.
+  std::size_t compress_from = static_cast<std::size_t>(kLongBytes);
   /// The header of a request must arrive within this time of its first byte.
   std::chrono::milliseconds header_timeout = std::chrono::seconds(10);
 };

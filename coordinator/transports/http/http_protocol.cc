@@ -240,7 +240,7 @@ void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
   Judge(*connection);
   const RequestHead& head = message_->header.head();
   if (head.framing.left() > static_cast<std::uint64_t>(context_.max_request_bytes)) {
-    RefuseNow(connection, BodyTooLarge(context_.max_request_bytes));
+    RefuseNow(connection, message_->fault.value_or(BodyTooLarge(context_.max_request_bytes)));
     return;
   }
   if (head.expects_continue && head.framing.state() == BodyFraming::State::kMore) {
@@ -393,9 +393,9 @@ void HttpProtocol::PassOnCompressed(const ConnectionPtr& connection) {
 
 void HttpProtocol::PassOn(const ConnectionPtr& connection, HttpBody body) {
   const Endpoint& endpoint = *message_->route.endpoint;
-  const auto call = connection->BeginRequest(
-      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
-                                   ReplyWriter(std::move(message_->terms), server_->service)));
+  const auto call = connection->BeginRequest(std::make_unique<HttpFormat>(
+      endpoint, std::move(body), connection->address_bytes(),
+      ReplyWriter(std::move(message_->terms), server_->service), std::move(message_->route.id)));
   call->SetEndpoint(endpoint);
   message_.reset();
   context_.handler.Handle(call);
@@ -415,8 +415,15 @@ std::string HttpProtocol::OptionsReply(ReplyWriter& writer) const {
 
 void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& writer) {
   SharedContent content;
+  std::shared_ptr<const std::string> body;
+  std::optional<ContentCoding> coding;
   try {
     content = message_->route.Content();
+    body = {content, &content->body};
+    coding = writer.CodingOfBody(body->size());
+    if (coding && body->size() > kCopiedBytes) {
+      body = server_->compressed.Get(message_->route.resource->path, content, *coding);
+    }
   } catch (const std::exception& exception) {
     std::string bytes = FaultReply(*connection, writer, FaultOf(exception));
     Send(connection, writer, std::move(bytes));
@@ -427,21 +434,15 @@ void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& wr
     Send(connection, writer, std::move(bytes));
     return;
   }
-  std::shared_ptr<const std::string> body(content, &content->body);
-  const std::size_t whole = body->size();
-  const std::optional<ContentCoding> coding = writer.CodingOfBody(whole);
-  if (coding) {
-    body = server_->compressed.Get(message_->route.resource->path, content, *coding);
-  }
-  std::string header =
-      writer.BeforeBody(content->status, content->content_type, whole, body->size(), coding);
+  std::string header = writer.BeforeBody(content->status, content->content_type,
+                                         content->body.size(), body->size(), coding);
   Send(connection, writer, std::move(header), writer.is_head() ? nullptr : std::move(body));
 }
 
 std::string HttpProtocol::FaultReply(const Connection& connection, ReplyWriter& writer,
                                      const proto::Error& error) const {
-  context_.handler.CountRefusal(message_->route.endpoint, connection.client(), error);
   const Holder& holder = connection.holder();
+  context_.handler.CountRefusal(message_->route.endpoint, connection.client(), holder, error);
   LogRefusal(kName, message_->terms.request_id, holder == nullptr ? "" : holder->key.name, error);
   return writer.Error(error, message_->fault_fields);
 }

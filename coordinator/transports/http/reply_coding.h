@@ -22,8 +22,7 @@ ReplyCoding ReplyCodingOf(std::string_view accept_encoding);
 /// "gzip" or "zstd"
 std::string_view NameOf(ContentCoding coding);
 
-/// The body compressed as a whole, at the fastest level, kZlib as gzip. Takes about 10 ns for a
-/// byte. Throws std::bad_alloc.
+/// The body compressed as a whole, at the fastest level, kZlib as gzip. Throws std::bad_alloc.
 std::string Compressed(std::string_view body, ContentCoding coding);
 
 }  // namespace scorecast::coordinator

@@ -27,8 +27,7 @@ struct ReplyTerms {
 };
 
 /// Writes the bytes of a reply. A drain ends the connection, so that its client turns to another
-/// server. A long body is compressed at once, by the thread that forms it: long replies are formed
-/// by threads that do nothing else (see RequestHandler::Respond).
+/// server. A long body is compressed at once, by the thread that forms it: see HttpOptions.
 class ReplyWriter {
  public:
   ReplyWriter(ReplyTerms terms, const RequestService& service)

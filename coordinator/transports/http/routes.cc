@@ -72,9 +72,7 @@ Route Routes::FindPath(std::string_view path) const {
     return usual == path ? Route() : FindPath(usual);
   }
   Route route = found->second;
-  if (route.resource != nullptr && route.resource->get_by_id) {
-    route.id = path.substr(std::min(found->first.find('{'), path.size()));
-  }
+  route.id = NamedIn(found->first, path);
   return route;
 }
 

@@ -17,7 +17,7 @@ struct Route {
   const Endpoint* endpoint = nullptr;  ///< For POST.
   const Resource* resource = nullptr;  ///< For GET and HEAD.
   const RefusedUrl* refused = nullptr;
-  std::string id;  ///< If the resource has a content for each id: that of the path.
+  std::string id;  ///< What the path has in the place of the braces of the URL.
 
   bool exists() const { return endpoint != nullptr || resource != nullptr; }
   /// For the field Allow: "POST, OPTIONS".
@@ -33,8 +33,8 @@ class Routes {
   Routes(EndpointList endpoints, const std::vector<Resource>& resources,
          const std::vector<RefusedUrl>& refused, std::string_view root_url = "");
 
-  /// What the server has at a decoded path or, if it has nothing there, at UsualPath of it. `prefix`:
-  /// see RequestHead; a path counts as the one with the prefix, if there is that one.
+  /// What the server has at a decoded path or, if it has nothing there, at UsualPath of it.
+  /// `prefix`: see RequestHead; a path counts as the one with the prefix, if there is that one.
   Route Find(std::string_view path, std::string_view prefix = "") const;
   /// The 404 for a path at which the server has nothing; `route` is what Find returned. Names the
   /// path that is probably meant, and lists what there is.

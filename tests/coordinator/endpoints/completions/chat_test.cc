@@ -338,7 +338,7 @@ TEST(Chat, AServerWithoutATemplateSaysWhy) {
   ASSERT_FALSE(prepared);
   EXPECT_EQ(prepared.error().reason, "no_chat_template");
   EXPECT_EQ(prepared.error().message,
-            "This server does not chat: the model directory has no chat template.");
+            "This server takes no messages: the model directory has no chat template.");
 }
 
 TEST(Chat, AMessageOfTheSocketIsRead) {

@@ -142,6 +142,29 @@ TEST(Conversation, IsTheTextOfAnEmbeddingModel) {
   EXPECT_EQ(FloatsOf(response["data"][0]["data"]), server.VectorOf(ChatTokens("<user>a</>")));
 }
 
+TEST(Conversation, ReturnsTheVectorsOfAllTokens) {
+  EmbeddingServer server;
+  server.options_ = WithChat(server.options_);
+  const std::string messages =
+      R"({"messages":[{"role":"user","content":"a"}],"task":"token_embed")";
+  const OrderedJson response = Answer(server, PoolingEndpoint(), messages + "}");
+  EXPECT_EQ(response["data"][0]["data"].size(), ChatTokens("<user>a</>").size());
+  // The room that is kept for the response is that of a short text.
+  const ParsedRequest few = PoolingEndpoint().FromJson(OrderedJson::parse(messages + "}"));
+  const ParsedRequest many = PoolingEndpoint().FromJson(
+      OrderedJson::parse(R"({"messages":[{"role":"user","content":")" + std::string(100, 'a') +
+                         R"("}],"task":"token_embed"})"));
+  proto::ModelConfig config = server.config_;
+  config.max_position_embeddings = 1'000'000;
+  EXPECT_LT((*few)->ResponseBytesBound(config), (*many)->ResponseBytesBound(config));
+  // The template adds more than it is expected to.
+  EXPECT_EQ(server.FaultOf(PoolingEndpoint(),
+                           messages +
+                               R"(,"add_generation_prompt":true,"chat_template_kwargs":{"mood":")" +
+                               std::string(200, 'x') + R"("}})"),
+            "answer_too_large messages");
+}
+
 TEST(Conversation, HasFaults) {
   EmbeddingServer server;
   server.config_.num_labels = 2;

@@ -75,6 +75,7 @@ TEST(Tokenize, MessagesGiveVllmsResponse) {
   EXPECT_EQ(response["tokens"], tokens("<user>ab</><assistant>"));
   EXPECT_EQ(response["token_strs"].size(), response["tokens"].size());
   EXPECT_EQ(Reason(server, TokenizeEndpoint(), messages + R"(,"prompt":"a"})"), "not_supported");
+  EXPECT_EQ(Reason(server, TokenizeEndpoint(), messages + R"(,"inputs":"a"})"), "not_supported");
   FakeServer silent;
   EXPECT_EQ(Reason(silent, TokenizeEndpoint(), messages + "}"), "no_chat_template");
 }

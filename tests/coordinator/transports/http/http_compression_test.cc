@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/transports/http/compressed_contents.h"
 #include "coordinator/transports/http/inflate.h"
 #include "coordinator/transports/http/reply_coding.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
@@ -135,7 +136,18 @@ TEST(HttpCompression, StreamsAreNotCompressed) {
   EXPECT_EQ(reply.body.substr(0, 6), "data: ");
 }
 
-TEST(HttpCompression, AResourceIsCompressedAgainOnlyIfItHasChanged) {
+TEST(CompressedContents, AContentIsCompressedOnce) {
+  CompressedContents compressed;
+  const SharedContent one = Share({200, "text/plain", std::string(1000, 'a')});
+  const SharedContent other = Share({200, "text/plain", std::string(1000, 'b')});
+  const auto first = compressed.Get("/a", one, ContentCoding::kZstd);
+  EXPECT_EQ(compressed.Get("/a", one, ContentCoding::kZstd), first);
+  EXPECT_NE(*compressed.Get("/a", one, ContentCoding::kZlib), *first);
+  EXPECT_EQ(*compressed.Get("/a", other, ContentCoding::kZstd),
+            Compressed(other->body, ContentCoding::kZstd));
+}
+
+TEST(HttpCompression, AResourceThatChangesIsCompressedAgain) {
   std::atomic<int> version = 1;
   HttpOptions options;
   const auto body = [](int number) { return std::string(100'000, 'a') + std::to_string(number); };
