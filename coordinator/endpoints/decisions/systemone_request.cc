@@ -111,6 +111,9 @@ class SystemOnePreparation {
       return fault;
     }
     const auto prefix_tokens = static_cast<std::int64_t>(prefix->size());
+    if (prefix_tokens > limit) {
+      return TooLong("state", Exceeds(prefix_tokens, limit));
+    }
     packer.Begin(*std::move(prefix));
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const CheckedQuestion& question = questions_[items_[i].question];

@@ -331,6 +331,10 @@ TEST(SystemOne, RefusesWhatItDoesNotUnderstand) {
        "too_many_levels questions.q.criteria"},
       {of_question(R"({"type":"noul","instructions":")" + std::string(600, 'x') + "\"}"),
        "too_many_positions questions.q"},
+      {R"({"state":")" + std::string(600, 'x') + R"(","questions":{"q":)" + kNoul + "}}",
+       "too_many_positions state"},
+      {R"({"state":")" + std::string(6000, 'x') + R"(","questions":{"q":)" + kNoul + "}}",
+       "too_many_positions state"},
   };
   for (const auto& [body, expected] : faults) {
     EXPECT_EQ(server.FaultOf(body), expected) << body.substr(0, 200);
