@@ -135,10 +135,10 @@ class SystemOneClient(DecisionTest):
             self.assertIn(word, caught.exception.detail)
 
     def test_other_path(self) -> None:
-        with systemone.Client(service.url + "/v2") as client, self.assertRaises(systemone.SystemOneError) as caught:
+        with systemone.Client(service.url + "/other") as client, self.assertRaises(systemone.SystemOneError) as caught:
             client.system_one("", self.questions())
         self.assertEqual(caught.exception.status, 404)
-        self.assertIn("/v2/v1/systemone", caught.exception.detail)
+        self.assertIn("/other/v1/systemone", caught.exception.detail)
 
     def test_a_full_queue(self) -> None:
         with decision_service("--max-queue", "1") as busy, systemone.Client(busy.url) as client:

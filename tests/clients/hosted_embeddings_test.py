@@ -1,8 +1,9 @@
-"""Clients of hosted services that ask for embeddings: those of Voyage, mixedbread, Pinecone and NVIDIA."""
+"""Clients of hosted services that ask for embeddings: those of Voyage, mixedbread, Pinecone and NVIDIA, and LiteLLM's."""
 from __future__ import annotations
 
 import unittest
 
+import litellm
 import mixedbread
 import pinecone
 import voyageai
@@ -74,6 +75,15 @@ class Nvidia(EmbeddingTest):
         self.expect_vectors(client.embed_documents(texts_of(PLAIN)), PLAIN)
         self.expect_vectors([client.embed_query(one) for one in texts_of(QUERIES)], QUERIES)
         self.assertEqual(len(client.embed_documents([TOO_LONG])), 1)
+
+
+class LiteLlm(EmbeddingTest):
+    def test_texts(self) -> None:
+        for model, path in (("voyage/demo", "/v1"), ("voyage/demo", "/voyage/v1"), ("nvidia_nim/demo", "/v1")):
+            given = {"input_type": "query"} if model.startswith("nvidia") else {}
+            response = litellm.embedding(model=model, input=texts_of(QUERIES if given else PLAIN), api_base=service.url + path,
+                                         api_key="unused", **given)
+            self.expect_vectors([one["embedding"] for one in response.data], QUERIES if given else PLAIN)
 
 
 if __name__ == "__main__":

@@ -195,8 +195,8 @@ class Errors(SdkTest):
 
     def test_other_path(self) -> None:
         with self.assertRaises(sdk.TypeSafeNotFoundError) as caught:
-            self.new_client("/v2").system_one(state="", questions=NOUL)
-        self.assertIn("/v2/v1/systemone", str(caught.exception))
+            self.new_client("/other").system_one(state="", questions=NOUL)
+        self.assertIn("/other/v1/systemone", str(caught.exception))
         self.assertEqual(len(self.sent), 1)
 
     def test_a_model_that_does_not_decide(self) -> None:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/endpoints/tei/floats_readout.h"
 #include "coordinator/endpoints/tei/text_options.h"
 #include "coordinator/endpoints/text_or_ids.h"
 #include "coordinator/endpoints/text_readout.h"
@@ -18,21 +19,6 @@ namespace {
 
 using proto::Expected;
 using proto::Unexpected;
-
-struct TeiEmbedReadout : VectorReadout {
-  Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
-    auto response = std::make_unique<v1::EmbeddingsResponse>();
-    response->mutable_data()->Reserve(static_cast<int>(num_texts));
-    const auto add = [&](std::size_t /*text*/, const std::vector<std::vector<float>>& vector) {
-      response->add_data()->mutable_values()->Assign(vector.front().begin(), vector.front().end());
-    };
-    if (auto fault = ForEachText(rows, vectors, add)) {
-      return Unexpected(*std::move(fault));
-    }
-    return std::make_unique<EndpointResponse>(std::move(response),
-                                              v1::TeiEmbedResponse::descriptor());
-  }
-};
 
 struct TeiEmbedAllReadout : VectorReadout {
   Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
@@ -66,7 +52,9 @@ Expected<PreparedRequest> PrepareTeiEmbed(MessageRequest<v1::TeiEmbedRequest> re
   }
   return PrepareVectors({.dimensions = Given(message.has_dimensions(), message.dimensions()),
                          .normalize = message.normalize()},
-                        *std::move(inputs), std::make_shared<TeiEmbedReadout>(), context);
+                        *std::move(inputs),
+                        std::make_shared<FloatsReadout>(*v1::TeiEmbedResponse::descriptor()),
+                        context);
 }
 
 std::int64_t TeiEmbedResponseBytesBound(const MessageRequest<v1::TeiEmbedRequest>& request,

@@ -1,42 +1,22 @@
 #include "coordinator/endpoints/tei/pinecone_request.h"
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "coordinator/endpoints/response_bytes.h"
-#include "coordinator/endpoints/text_readout.h"
+#include "coordinator/endpoints/tei/floats_readout.h"
 #include "coordinator/endpoints/text_sequences.h"
 #include "coordinator/endpoints/truncation.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
-namespace {
 
 using proto::Expected;
 using proto::Unexpected;
-
-struct PineconeEmbedReadout : VectorReadout {
-  Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
-    auto response = std::make_unique<v1::EmbeddingsResponse>();
-    response->mutable_data()->Reserve(static_cast<int>(num_texts));
-    const auto add = [&](std::size_t /*text*/, const std::vector<std::vector<float>>& vector) {
-      response->add_data()->mutable_values()->Assign(vector.front().begin(), vector.front().end());
-    };
-    if (auto fault = ForEachText(rows, vectors, add)) {
-      return Unexpected(*std::move(fault));
-    }
-    return std::make_unique<EndpointResponse>(std::move(response),
-                                              v1::PineconeEmbedResponse::descriptor());
-  }
-};
-
-}  // namespace
 
 Expected<PreparedRequest> PreparePineconeEmbed(MessageRequest<v1::PineconeEmbedRequest> request,
                                                const RequestContext& context,
@@ -64,7 +44,9 @@ Expected<PreparedRequest> PreparePineconeEmbed(MessageRequest<v1::PineconeEmbedR
                          .dimensions_field = "parameters.dimension",
                          .normalize = std::nullopt,
                          .bits_field = std::nullopt},
-                        std::move(inputs), std::make_shared<PineconeEmbedReadout>(), context);
+                        std::move(inputs),
+                        std::make_shared<FloatsReadout>(*v1::PineconeEmbedResponse::descriptor()),
+                        context);
 }
 
 std::int64_t PineconeEmbedResponseBytesBound(
