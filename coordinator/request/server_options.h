@@ -30,10 +30,9 @@ enum class ItemTokenization {
   kAlone,      ///< Those of the item encoded by itself.
 };
 
-/// The form of the JSON response to a rerank request.
+/// The form of the JSON response to a rerank request that no field tells whose it is.
 enum class RerankForm {
   kResults,  ///< An object with `results`, for the clients of Cohere, Jina and vLLM.
-  kTei,      ///< A list, as text-embeddings-inference has it.
   kSglang,   ///< A list, as SGLang has it.
 };
 
@@ -62,7 +61,7 @@ struct ServerOptions {
   proto::GenerationConfig generation;
   std::shared_ptr<const Reranker> reranker;  ///< Null if the server does not rerank.
   std::string no_reranker_reason;            ///< Why it does not. One line.
-  /// Of responses to requests with `documents`: kResults or kSglang.
+  /// Of responses to requests with `documents`.
   RerankForm rerank_form = RerankForm::kResults;
 
   Embedder embedder;  ///< Of an embedding model.

@@ -43,6 +43,7 @@ TEST(RerankRequestFromMessage, TakesEveryField) {
   message.set_top_n(3);
   message.set_return_documents(true);
   message.set_raw_scores(true);
+  message.set_score_threshold(0.5);
   message.set_max_tokens_per_doc(4);
   message.set_truncate_prompt_tokens(0);  // Set, although it is protobuf's own default.
   message.set_truncate(false);
