@@ -240,7 +240,8 @@ void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
   Judge(*connection);
   const RequestHead& head = message_->header.head();
   if (head.framing.left() > static_cast<std::uint64_t>(context_.max_request_bytes)) {
-    RefuseNow(connection, message_->fault.value_or(BodyTooLarge(context_.max_request_bytes)));
+    const bool lacks_key = message_->fault && message_->fault->code == 401;
+    RefuseNow(connection, lacks_key ? *message_->fault : BodyTooLarge(context_.max_request_bytes));
     return;
   }
   if (head.expects_continue && head.framing.state() == BodyFraming::State::kMore) {

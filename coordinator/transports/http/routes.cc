@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <utility>
 
 #include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/request/request_error.h"
@@ -85,10 +87,14 @@ std::string_view Routes::Nearest(std::string_view path) const {
   }
   const std::string_view end = proto::NearestName(LastSegment(path), ends);
   std::string_view nearest;
+  // Of several with as much in common, the shortest.
+  std::pair<std::size_t, std::ptrdiff_t> most;
   for (const auto& [url, route] : routes_) {
+    const std::pair common(SharedEnds(url, path), -std::ssize(url));
     if (!end.empty() && route.exists() && LastSegment(url) == end &&
-        (nearest.empty() || SharedEnds(url, path) > SharedEnds(nearest, path))) {
+        (nearest.empty() || common > most)) {
       nearest = url;
+      most = common;
     }
   }
   return nearest;
