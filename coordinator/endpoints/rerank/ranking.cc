@@ -1,5 +1,6 @@
 #include "coordinator/endpoints/rerank/ranking.h"
 
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <numeric>
@@ -17,6 +18,11 @@ proto::Expected<PreparedRequest> PrepareRanking(Ranking ranking, const RequestCo
         "top_n_out_of_range",
         ranking.top_n_field + " must be at least 0, not " + std::to_string(ranking.top_n) + ".",
         ranking.top_n_field));
+  }
+  if (ranking.score_threshold && std::isnan(*ranking.score_threshold)) {
+    return proto::Unexpected(BadRequest("score_threshold_out_of_range",
+                                        "score_threshold must be a number, not NaN.",
+                                        "score_threshold"));
   }
   QueryDocuments all{.query = ranking.query, .query_field = "query", .documents = {}};
   all.documents.resize(ranking.documents.size());

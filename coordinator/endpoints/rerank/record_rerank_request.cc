@@ -1,6 +1,7 @@
 #include "coordinator/endpoints/rerank/record_rerank_request.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>

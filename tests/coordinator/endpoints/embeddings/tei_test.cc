@@ -104,6 +104,9 @@ TEST(PineconeEmbed, ParametersSayHowTextsAreEmbedded) {
   EXPECT_EQ(server.FaultOf(PineconeEmbedEndpoint(), R"({"inputs":["a"],"vector_type":"sparse"})"),
             "not_supported vector_type");
   EXPECT_EQ(server.FaultOf(PineconeEmbedEndpoint(), R"({"inputs":[]})"), "empty_input inputs");
+  EXPECT_EQ(
+      server.FaultOf(TeiEmbedEndpoint(), R"({"inputs":["a"],"parameters":{},"dimensions":3})"),
+      "not_supported dimensions");
 }
 
 TEST(TeiEmbedAll, ReturnsTheVectorsOfAllTokens) {

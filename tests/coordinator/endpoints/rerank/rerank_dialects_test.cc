@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
+#include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/whole_text_server.h"
 
 namespace scorecast::coordinator {
@@ -106,6 +108,10 @@ TEST_F(RerankDialects, NvidiasHaveLogits) {
   EXPECT_EQ(FaultOf(With(body, {{"query", {{"text", 4}}}})), "400 wrong_type query");
   EXPECT_EQ(FaultOf(With(body, {{"truncate", "START"}})), "400 wrong_type truncate");
   EXPECT_EQ(FaultOf(With(body, {{"documents", {"a"}}})), "400 not_supported documents");
+  for (const char* const field : {"return_documents", "use_activation", "activation"}) {
+    EXPECT_EQ(FaultOf(With(body, {{field, true}})), std::string("400 not_supported ") + field);
+    EXPECT_EQ(FaultOf(With(body, {{field, false}})), "none");
+  }
   server_.options_.max_text_tokens = 6;
   EXPECT_EQ(FaultOf(body), "413 document_too_long passages[1]") << "as with NONE";
   EXPECT_EQ(FaultOf(With(body, {{"truncate", "NONE"}})), "413 document_too_long passages[1]");
@@ -121,13 +127,27 @@ TEST_F(RerankDialects, InfinitysDocumentsAreTexts) {
 }
 
 TEST_F(RerankDialects, IsaacusHasTexts) {
-  const json body = {{"query", "q"}, {"texts", kDocuments}, {"return_documents", true}};
+  const json body = {{"query", "q"}, {"texts", kDocuments}, {"return_documents", false}};
   const OrderedJson response = Respond(body, IsaacusRerankingEndpoint());
   ExpectScores(response["results"], "score");
   EXPECT_EQ(response["usage"], OrderedJson::parse(R"({"input_tokens":19})"));
   EXPECT_EQ(FaultOf(With(body, {{"is_iql", true}}), IsaacusRerankingEndpoint()),
             "400 not_supported is_iql");
   EXPECT_EQ(FaultOf(With(body, {{"scoring_method", "auto"}}), IsaacusRerankingEndpoint()), "none");
+  EXPECT_EQ(FaultOf(With(body, {{"return_documents", true}}), IsaacusRerankingEndpoint()),
+            "400 not_supported return_documents");
+  EXPECT_EQ(FaultOf(With(body, {{"documents", kDocuments}}), IsaacusRerankingEndpoint()),
+            "400 not_supported documents");
+}
+
+TEST_F(RerankDialects, HaveOneListOfDocuments) {
+  const std::vector<std::string> names = {"documents", "texts", "passages", "input"};
+  for (const std::string& one : names) {
+    for (const std::string& other : names) {
+      const json body = {{"query", "q"}, {one, kDocuments}, {other, kDocuments}};
+      EXPECT_EQ(FaultOf(body) == "none", one == other) << body;
+    }
+  }
 }
 
 TEST_F(RerankDialects, PineconesRecordsAreReturnedWhole) {
@@ -156,6 +176,8 @@ TEST_F(RerankDialects, PineconesRecordsAreReturnedWhole) {
   EXPECT_EQ(fault({{"parameters", {{"truncate", "NONE"}}}}), "413 document_too_long documents[1]");
   EXPECT_EQ(fault({{"parameters", {{"truncate", "END"}}}}), "none");
   EXPECT_EQ(fault({{"parameters", {{"truncate", "x"}}}}), "400 wrong_type parameters.truncate");
+  EXPECT_EQ(fault({{"parameters", {{"max_chunks_per_doc", 1}}}}),
+            "400 unknown_field parameters.max_chunks_per_doc");
 }
 
 TEST_F(RerankDialects, MixedbreadsAreToldByInput) {
@@ -191,6 +213,13 @@ TEST_F(RerankDialects, ScoresOfPairsAreInTheOrderOfTheRequest) {
             "400 missing_field query");
   EXPECT_EQ(FaultOf(With(body_, {{"score_threshold", 0.5}}), WeaviateRerankEndpoint()),
             "400 not_supported score_threshold");
+  for (const char* const field : {"top_n", "top_k", "topN"}) {
+    EXPECT_EQ(FaultOf(With(body_, {{field, 1}}), WeaviateRerankEndpoint()),
+              std::string("400 not_supported ") + field);
+    EXPECT_EQ(FaultOf(With(body_, {{field, 0}}), WeaviateRerankEndpoint()), "none");
+  }
+  EXPECT_EQ(FaultOf(With(body_, {{"return_documents", true}}), WeaviateRerankEndpoint()),
+            "400 not_supported return_documents");
 }
 
 TEST_F(RerankDialects, TopNHasThreeNames) {
@@ -200,6 +229,17 @@ TEST_F(RerankDialects, TopNHasThreeNames) {
   EXPECT_EQ(FaultOf(With(body_, {{"topN", 2}, {"top_n", 1}})), "400 given_twice topN");
   EXPECT_EQ(FaultOf(With(body_, {{"topN", "2"}, {"top_n", 2}})), "400 wrong_type topN");
   EXPECT_EQ(FaultOf(With(body_, {{"topN", -1}})), "400 top_n_out_of_range topN");
+}
+
+// JSON has no such number, but a message has.
+TEST_F(RerankDialects, AThresholdIsANumber) {
+  v1::Request request;
+  request.mutable_rerank()->set_query("q");
+  request.mutable_rerank()->add_documents("a");
+  request.mutable_rerank()->set_score_threshold(std::nan(""));
+  const ParsedRequest parsed = RerankEndpoint().FromMessage(std::move(request));
+  const auto prepared = std::move(**parsed).Prepare(server_.context(), {});
+  EXPECT_EQ(prepared.error().reason, "score_threshold_out_of_range");
 }
 
 // A document whose score is the threshold is returned.
