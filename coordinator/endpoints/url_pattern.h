@@ -1,12 +1,25 @@
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <string>
 #include <string_view>
+
+#include "coordinator/request/request_options.h"
 
 namespace scorecast::coordinator {
 
+/// Whether a name behind `before` is a version, or begins with one. Fireworks' URLs are those of
+/// OpenAI behind "/inference", such as "/inference/v1/chat/completions", and name no model of
+/// DeepInfra's "/inference/{model}".
+inline bool IsVersionOfFireworks(std::string_view before, std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
+  return before.ends_with("/inference/") && (name == "v1" || name.starts_with("v1/"));
+}
+
 /// Whether a path is one of those that a URL of an endpoint stands for: "/inference/{model}" stands
-/// for "/inference/" and any name behind it, which may have slashes. A URL without braces stands
-/// for itself.
+/// for "/inference/" and any name behind it but IsVersionOfFireworks. A name may have slashes. A
+/// URL without braces stands for itself.
 inline bool StandsFor(std::string_view url, std::string_view path) {
   const auto open = url.find('{');
   if (open == std::string_view::npos) {
@@ -15,7 +28,7 @@ inline bool StandsFor(std::string_view url, std::string_view path) {
   const std::string_view before = url.substr(0, open);
   const std::string_view behind = url.substr(url.find('}') + 1);
   return path.size() > before.size() + behind.size() && path.starts_with(before) &&
-         path.ends_with(behind);
+         path.ends_with(behind) && !IsVersionOfFireworks(before, path.substr(before.size()));
 }
 
 /// What a path for which the URL stands has in the place of the braces. Empty without braces.

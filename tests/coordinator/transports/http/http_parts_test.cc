@@ -349,6 +349,32 @@ TEST(Routes, DoubledSlashesAndVersionsAreTheSameUrl) {
   EXPECT_EQ(UsualPath("//"), "/");
 }
 
+TEST(Routes, UrlsOfFireworksNameNoModel) {
+  const Routes routes(Endpoints(), {}, {});
+  for (const char* path :
+       {"/inference/v1//rerank", "/inference//v1/rerank", "/inference/v1/v1/rerank",
+        "//inference/v1/rerank", "/inference/v2/v1/rerank"}) {
+    EXPECT_EQ(routes.Find(path).endpoint, &RerankEndpoint()) << path;
+  }
+  for (const char* path :
+       {"/inference/v1", "/inference//v1", "/v1/inference/v1", "/v1/inference/v1/rerank",
+        "/inference/v1/chat/completions", "/inference//v1/chat/completions",
+        "/inference/v1//chat/completions", "/inference/v1/v1/completions",
+        "/inference/v1/completions", "/inference/v1/embeddings", "/v1/inference/v1/embeddings"}) {
+    EXPECT_FALSE(routes.Find(path).exists()) << path;
+  }
+  for (const auto& [path, model] :
+       std::vector<std::pair<std::string, std::string>>{{"/inference/v1-large", "v1-large"},
+                                                        {"/inference/a/v1/b", "a/v1/b"},
+                                                        {"//inference/a", "a"},
+                                                        {"/v1/v1/inference/a", "a"},
+                                                        {"/v1/inference/a", "a"}}) {
+    const Route route = routes.Find(path);
+    EXPECT_EQ(route.endpoint, &DeepInfraRerankEndpoint()) << path;
+    EXPECT_EQ(route.id, model) << path;
+  }
+}
+
 TEST(Routes, AnIdMayHaveSlashes) {
   const auto get = [](std::string_view id) { return Share({.body = std::string(id)}); };
   const std::vector<Resource> resources = {
@@ -365,6 +391,7 @@ TEST(Routes, AnIdMayHaveSlashes) {
   EXPECT_EQ(content("/v1/models/org%2Fname?x=1"), "org/name");
   EXPECT_EQ(content("/v1/v1/models/org/name"), "org/name");
   EXPECT_EQ(content("/v1/models//org//name"), "/org//name");
+  EXPECT_EQ(content("/v1/models/v1"), "v1");
   EXPECT_THAT(routes.NotFound("/x", {}).message, HasSubstr("GET /v1/models/{id}"));
 }
 
@@ -383,6 +410,10 @@ TEST(Routes, NamesTheUrlThatIsProbablyMeant) {
   EXPECT_EQ(meant("/v1/embedding"), "/v1/embeddings");
   EXPECT_EQ(meant("/v1/chat/completion"), "/v1/chat/completions");
   EXPECT_EQ(meant("/v1/health"), "/health");
+  EXPECT_EQ(meant("/v1/inference/v1/rerank"), "/inference/v1/rerank");
+  EXPECT_EQ(meant("/inference/v1/chat/completions"), "/v1/chat/completions");
+  EXPECT_EQ(meant("/inference/v1/completions"), "/v1/completions");
+  EXPECT_EQ(meant("/inference/v1/embeddings"), "/v1/embeddings");
   EXPECT_EQ(meant("/v1"), "");
   EXPECT_EQ(meant("/images"), "");
 }
