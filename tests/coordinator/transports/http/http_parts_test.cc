@@ -32,6 +32,7 @@ TEST(RequestPath, IsDecodedAndHasNoQuery) {
                                                         {"/v1%2Fscore", "/v1/score"},
                                                         {"/v1/%73core%2f", "/v1/score"},
                                                         {"/a%20b%00", std::string("/a b\0", 5)},
+                                                        {"/%c3%a4", "/\xc3\xa4"},
                                                         {"*", "*"},
                                                         {"http://host:80/v1/score?x", "/v1/score"},
                                                         {"https://host", "/"},
@@ -41,8 +42,8 @@ TEST(RequestPath, IsDecodedAndHasNoQuery) {
     ASSERT_TRUE(found) << target;
     EXPECT_EQ(*found, path) << target;
   }
-  for (const std::string target :
-       {"", "v1", "host:443", "ftp://host/", "/%", "/%4", "/%4g", "/%%41"}) {
+  for (const std::string target : {"", "v1", "host:443", "ftp://host/", "/%", "/%4", "/%4g",
+                                   "/%%41", "/inference/%ff", "/%c3", "/\xff"}) {
     const auto found = PathOf(target);
     ASSERT_FALSE(found) << target;
     EXPECT_EQ(found.error().reason, "bad_url");
