@@ -40,6 +40,20 @@ inline std::string_view NamedIn(std::string_view url, std::string_view path) {
   return path.substr(open, path.size() - open - (url.size() - url.find('}') - 1));
 }
 
+/// The same of the one of an endpoint's URLs that stands for the path.
+inline std::string_view NamedIn(std::span<const std::string_view> urls, std::string_view path) {
+  const auto own = std::ranges::find_if(
+      urls, [path](std::string_view url) { return !NamedIn(url, path).empty(); });
+  return own == urls.end() ? std::string_view() : NamedIn(*own, path);
+}
+
+/// The model that a request's URL names, which may be empty, counts if the request names none.
+inline void NameModel(std::string_view url_model, RequestOptions& request) {
+  if (!request.model && !url_model.empty()) {
+    request.model = std::string(url_model);
+  }
+}
+
 /// The name in braces of a URL. Empty if it has none.
 inline std::string_view PatternName(std::string_view url) {
   const auto open = url.find('{');
