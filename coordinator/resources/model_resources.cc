@@ -215,7 +215,7 @@ Resource ModelsResource(const ServiceFacts& facts) {
 
 Resource ModelResource(const ServiceFacts& facts) {
   return {
-      .path = "/v1/models/" + std::string(kIdInPath),
+      .path = "/v1/models/{id}",
       .get = nullptr,
       .description = "The model of this server, as OpenAI and Xinference describe one.",
       .get_by_id = [name = facts.options.model_name,

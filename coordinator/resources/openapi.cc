@@ -95,6 +95,15 @@ std::string OperationId(const Endpoint& endpoint, std::string_view url) {
   return url == endpoint.urls().front() ? name : name + "_at_" + WordsOf(url);
 }
 
+/// Adds the parameter in the path to an operation, if its URL has one.
+void AddPathParameter(std::string_view url, OrderedJson& operation) {
+  if (const std::string_view name = PatternName(url); !name.empty()) {
+    OrderedJson parameter = {{"name", name}, {"in", "path"}, {"required", true}};
+    parameter["schema"] = {{"type", "string"}, {"minLength", 1}};
+    operation["parameters"] = OrderedJson::array({std::move(parameter)});
+  }
+}
+
 /// Adds the schemas of the responses to `schemas`.
 OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& schemas) {
   OrderedJson operation;
@@ -106,11 +115,7 @@ OrderedJson PostOf(const Endpoint& endpoint, std::string_view url, OrderedJson& 
     forms.push_back(Reference(form->name()));
   }
   operation["summary"] = summary;
-  if (const std::string_view name = PatternName(url); !name.empty()) {
-    OrderedJson parameter = {{"name", name}, {"in", "path"}, {"required", true}};
-    parameter["schema"] = {{"type", "string"}, {"minLength", 1}};
-    operation["parameters"] = OrderedJson::array({std::move(parameter)});
-  }
+  AddPathParameter(url, operation);
   OrderedJson& body = operation["requestBody"];
   body["required"] = true;
   const std::string name = CamelCase(endpoint.name());
@@ -139,10 +144,7 @@ OrderedJson GetOf(const Resource& resource) {
   OrderedJson operation;
   operation["operationId"] = "get_" + WordsOf(resource.path);
   operation["summary"] = resource.description;
-  if (resource.path.ends_with(kIdInPath)) {
-    operation["parameters"].push_back(
-        {{"name", "id"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
-  }
+  AddPathParameter(resource.path, operation);
   OrderedJson any;
   any["application/json"]["schema"] = OrderedJson::object();
   any["text/plain"]["schema"]["type"] = "string";

@@ -22,12 +22,9 @@ inline SharedContent Share(ResourceContent content) {
   return std::make_shared<const ResourceContent>(std::move(content));
 }
 
-/// The end of a path at which there is a resource for each id. An id may have slashes.
-inline constexpr std::string_view kIdInPath = "{id}";
-
 /// Something that clients read without a request to an endpoint, such as the state of the service.
 struct Resource {
-  std::string path;
+  std::string path;  ///< May have a name in braces: see url_pattern.h.
   /// Called on any thread. Must return soon, and must not wait for the ranks.
   std::function<SharedContent()> get;
   std::string description;  ///< One line, for /openapi.json.
@@ -35,7 +32,7 @@ struct Resource {
   /// drains.
   bool is_state = false;
   bool is_open = false;  ///< Who has no key may read it, too.
-  /// Called instead of `get` if `path` ends in kIdInPath, with what stands there in a URL.
+  /// Called instead of `get` if `path` has a name in braces, with what stands there in a URL.
   std::function<SharedContent(std::string_view id)> get_by_id = nullptr;
 };
 

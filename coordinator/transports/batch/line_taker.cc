@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/refused_urls.h"
+#include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/generate/seed.h"
 #include "coordinator/json/body_members.h"
 #include "coordinator/json/json_text.h"
@@ -71,6 +72,7 @@ void LineTaker::Take(const BatchLine& line, const std::shared_ptr<LineCall>& cal
   ParsedRequest request = ParseBody(*endpoint, body == nullptr ? BodyJson() : std::move(*body));
   Clock::duration waited{0};
   if (request) {
+    NameModel(NamedIn(endpoint->urls(), *url), **request);
     const std::uint64_t seed = DerivedSeed(seed_, static_cast<std::uint64_t>(line.number));
     (*request)->default_seed = seed;
     (*request)->identity = ResponseIdentity{.id_seed = seed, .created = created_};

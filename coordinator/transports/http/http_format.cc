@@ -8,12 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/json/body_members.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/json/json_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/service/request_service.h"
-#include "coordinator/text/unicode/utf8.h"
 #include "coordinator/transports/http/body_faults.h"
 
 namespace scorecast::coordinator {
@@ -74,8 +74,8 @@ ParsedRequest HttpFormat::Parse(const RequestService& service, Call& call) {
   try {
     ParsedRequest parsed = ParseBody(service, call, std::exchange(body_, {}));
     streams_ = parsed && (*parsed)->streams();
-    if (parsed && !(*parsed)->model && IsValidUtf8(url_model_) && !url_model_.empty()) {
-      (*parsed)->model = std::move(url_model_);
+    if (parsed) {
+      NameModel(url_model_, **parsed);
     }
     return parsed;
   } catch (const std::exception& exception) {

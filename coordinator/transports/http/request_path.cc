@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/text/unicode/utf8.h"
 #include "coordinator/transports/http/field_value.h"
 
 namespace scorecast::coordinator {
@@ -22,8 +23,9 @@ std::optional<int> HexDigit(char c) {
   return std::nullopt;
 }
 
-proto::Error BadUrl(std::string_view target) {
-  return BadRequest("bad_url", "The URL " + Quoted(target) + " is not a path.", "url");
+/// `what` the target is not, such as "a path".
+proto::Error BadUrl(std::string_view target, const std::string& what) {
+  return BadRequest("bad_url", "The URL " + Quoted(target) + " is not " + what + ".", "url");
 }
 
 /// What follows the scheme of a URL; nothing if the target has none.
@@ -62,7 +64,7 @@ proto::Expected<std::string> PathOf(std::string_view target) {
   }
   path = path.substr(0, path.find_first_of("?#"));
   if (!path.starts_with('/')) {
-    return proto::Unexpected(BadUrl(target));
+    return proto::Unexpected(BadUrl(target, "a path"));
   }
   std::string decoded;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -73,10 +75,14 @@ proto::Expected<std::string> PathOf(std::string_view target) {
     const auto high = i + 2 < path.size() ? HexDigit(path[i + 1]) : std::nullopt;
     const auto low = high ? HexDigit(path[i + 2]) : std::nullopt;
     if (!low) {
-      return proto::Unexpected(BadUrl(target));
+      return proto::Unexpected(BadUrl(target, "a path"));
     }
     decoded += static_cast<char>(*high * 16 + *low);
     i += 2;
+  }
+  // It may name a model, whose name goes into messages and JSON.
+  if (!IsValidUtf8(decoded)) {
+    return proto::Unexpected(BadUrl(target, "UTF-8"));
   }
   while (decoded.size() > 1 && decoded.ends_with('/')) {
     decoded.pop_back();

@@ -9,8 +9,8 @@
 namespace scorecast::coordinator {
 
 /// The path of a request's target ("/a%20b/?q=1" or "http://host/a"): decoded, without query and
-/// without slashes at its end. "*" is a path, too. A 400 "bad_url" if the target is none of these,
-/// or if an escape in its path is wrong.
+/// without slashes at its end, which is UTF-8. "*" is a path, too. A 400 "bad_url" if the target is
+/// none of these, or if an escape in its path is wrong.
 proto::Expected<std::string> PathOf(std::string_view target);
 
 /// The usual spelling of a decoded path: with one slash for several, and without the first of two

@@ -64,18 +64,23 @@ Routes::Routes(EndpointList endpoints, const std::vector<Resource>& resources,
 }
 
 Route Routes::FindPath(std::string_view path) const {
-  auto found = routes_.find(path);
-  if (found == routes_.end()) {
-    found = std::ranges::find_if(
-        routes_, [path](const auto& route) { return StandsFor(route.first, path); });
+  const std::string usual = UsualPath(path);
+  // Before any pattern, because a name may have slashes and versions.
+  for (const std::string_view one : {path, std::string_view(usual)}) {
+    if (const auto found = routes_.find(one); found != routes_.end()) {
+      return found->second;
+    }
   }
-  if (found == routes_.end()) {
-    const std::string usual = UsualPath(path);
-    return usual == path ? Route() : FindPath(usual);
+  for (const std::string_view one : {path, std::string_view(usual)}) {
+    const auto found = std::ranges::find_if(
+        routes_, [one](const auto& route) { return StandsFor(route.first, one); });
+    if (found != routes_.end()) {
+      Route route = found->second;
+      route.id = NamedIn(found->first, one);
+      return route;
+    }
   }
-  Route route = found->second;
-  route.id = NamedIn(found->first, path);
-  return route;
+  return {};
 }
 
 std::string_view Routes::Nearest(std::string_view path) const {

@@ -81,6 +81,18 @@ bool IsMarked(const BodyForm& form, const json& body) {
   return form.IsThatOf([&](const std::string& name) { return body.contains(name); });
 }
 
+/// Adds the field from which an endpoint tells the form, if the body has none that does. It is no
+/// name of `but`, which may be null.
+void Mark(const BodyForm& form, const google::protobuf::FieldDescriptor* but, json& body) {
+  for (const FormField& field : form.fields()) {
+    json marked = body;
+    marked[field.name] = Example(field.shape);
+    if (field.field != but && !IsMarked(form, body) && IsMarked(form, marked)) {
+      body = std::move(marked);
+    }
+  }
+}
+
 /// A body with the required fields of a form, and with the one from which its endpoint tells the
 /// form if that is none of them.
 json LeastBody(const BodyForm& form) {
@@ -93,23 +105,20 @@ json LeastBody(const BodyForm& form) {
   for (const Group& group : GroupsOf(form)) {
     body[group.front()] = "a";
   }
-  for (const FormField& field : form.fields()) {
-    json marked = body;
-    marked[field.name] = Example(field.shape);
-    if (!IsMarked(form, body) && IsMarked(form, marked)) {
-      body = std::move(marked);
-    }
-  }
+  Mark(form, /*but=*/nullptr, body);
   return body;
 }
 
-/// The same with a field.
-json BodyWith(const BodyForm& form, const std::string& name, const json& value) {
+/// The same with a field, by this name only.
+json BodyWith(const BodyForm& form, const FormField& field, const json& value) {
   json body = LeastBody(form);
-  for (const std::string& other : GroupOf(form, name)) {
-    body.erase(other);
+  for (const FormField& other : form.fields()) {
+    if (other.field == field.field) {
+      body.erase(other.name);
+    }
   }
-  body[name] = value;
+  body[field.name] = value;
+  Mark(form, field.field, body);
   return body;
 }
 
@@ -151,21 +160,21 @@ TEST(Forms, EndpointsReadTheFieldsOfTheirForms) {
       EXPECT_EQ(Fault(*endpoint, least), "");
       for (const FormField& field : form->fields()) {
         const std::string name(field.name);
-        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, Example(field.shape))), "") << name;
+        EXPECT_EQ(Fault(*endpoint, BodyWith(*form, field, Example(field.shape))), "") << name;
         const bool takes_objects =
             field.shape.kind == JsonShape::Kind::kPairs ||
             (field.shape.kind == JsonShape::Kind::kAny && !field.shape.is_list) ||
             (form->name() == "SystemOneRequest" && name == "state");
         if (field.shape.kind != JsonShape::Kind::kObject || field.shape.is_list) {
-          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::object())),
+          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, field, json::object())),
                     takes_objects ? "" : "wrong_type " + name);
         }
         if (!field.default_json.empty()) {
-          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, json::parse(field.default_json))), "")
+          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, field, json::parse(field.default_json))), "")
               << name;
         }
         if (!field.is_required && GroupOf(*form, name).empty()) {
-          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, name, nullptr)), "") << name;
+          EXPECT_EQ(Fault(*endpoint, BodyWith(*form, field, nullptr)), "") << name;
         }
       }
       json unknown = least;

@@ -73,7 +73,7 @@ TEST(OpenApi, AResourceWithIdsHasAParameter) {
   const json& get = document["paths"]["/v1/models/{id}"]["get"];
   EXPECT_EQ(get["operationId"], "get_v1_models_id");
   EXPECT_EQ(get["parameters"], json::parse(R"([{"name":"id","in":"path","required":true,)"
-                                           R"("schema":{"type":"string"}}])"));
+                                           R"("schema":{"type":"string","minLength":1}}])"));
 }
 
 TEST(OpenApi, ExamplesAreBodiesOfTheirForms) {

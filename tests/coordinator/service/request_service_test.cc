@@ -56,6 +56,7 @@ TEST(RequestService, FindsEndpoints) {
   }
   EXPECT_EQ(server.service.FindByUrl("/inference/a/b"),
             server.service.FindByUrl("/inference/{model}"));
+  EXPECT_EQ(server.service.FindByUrl("/inference/v1/embeddings"), nullptr);
   EXPECT_EQ(server.service.FindByUrl("/v1/nothing"), nullptr);
   EXPECT_EQ(server.service.FindByMessageField(v1::Request::ENDPOINT_NOT_SET), nullptr);
 }

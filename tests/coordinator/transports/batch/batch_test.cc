@@ -42,6 +42,25 @@ TEST(Batch, UrlsOfOtherEnginesAreRefusedWithASentence) {
               ::testing::HasSubstr("/v1/chat/completions continues a conversation"));
 }
 
+TEST(Batch, AUrlNamesTheModelIfTheBodyNamesNone) {
+  ServerOptions options = FakeServer::MultiItem();
+  options.model_name = "served";
+  options.strict_model_name = true;
+  FakeServer server(options);
+  const auto reason_of = [&](const std::string& url, const std::string& body) {
+    const BatchRun run = RunText(server, R"({"custom_id":"a","method":"POST","url":")" + url +
+                                             R"(","body":)" + body + "}\n");
+    return run.lines.at(0)["response"]["body"].value("reason", "");
+  };
+  const std::string rerank = R"({"query":"q","documents":["d"])";
+  const std::string pairs = R"({"queries":["q"],"documents":["d"])";
+  EXPECT_EQ(reason_of("/inference/org/other", pairs + "}"), "model_not_found");
+  EXPECT_EQ(reason_of("/v1/retrieval/other/reranking", rerank + "}"), "model_not_found");
+  EXPECT_NE(reason_of("/inference/served", pairs + "}"), "model_not_found");
+  EXPECT_NE(reason_of("/v1/rerank", rerank + "}"), "model_not_found");
+  EXPECT_NE(reason_of("/inference/other", pairs + R"(,"model":"served"})"), "model_not_found");
+}
+
 TEST(Batch, RespondsInOpenAisFormat) {
   FakeServer server;
   const BatchRun run = RunText(server, Line("a", Body(1, R"(,"model":"m","item_first":true)")));

@@ -32,6 +32,7 @@ TEST(RequestPath, IsDecodedAndHasNoQuery) {
                                                         {"/v1%2Fscore", "/v1/score"},
                                                         {"/v1/%73core%2f", "/v1/score"},
                                                         {"/a%20b%00", std::string("/a b\0", 5)},
+                                                        {"/%c3%a4", "/\xc3\xa4"},
                                                         {"*", "*"},
                                                         {"http://host:80/v1/score?x", "/v1/score"},
                                                         {"https://host", "/"},
@@ -41,8 +42,8 @@ TEST(RequestPath, IsDecodedAndHasNoQuery) {
     ASSERT_TRUE(found) << target;
     EXPECT_EQ(*found, path) << target;
   }
-  for (const std::string target :
-       {"", "v1", "host:443", "ftp://host/", "/%", "/%4", "/%4g", "/%%41"}) {
+  for (const std::string target : {"", "v1", "host:443", "ftp://host/", "/%", "/%4", "/%4g",
+                                   "/%%41", "/inference/%ff", "/%c3", "/\xff"}) {
     const auto found = PathOf(target);
     ASSERT_FALSE(found) << target;
     EXPECT_EQ(found.error().reason, "bad_url");
@@ -349,6 +350,32 @@ TEST(Routes, DoubledSlashesAndVersionsAreTheSameUrl) {
   EXPECT_EQ(UsualPath("//"), "/");
 }
 
+TEST(Routes, UrlsOfFireworksNameNoModel) {
+  const Routes routes(Endpoints(), {}, {});
+  for (const char* path :
+       {"/inference/v1//rerank", "/inference//v1/rerank", "/inference/v1/v1/rerank",
+        "//inference/v1/rerank", "/inference/v2/v1/rerank"}) {
+    EXPECT_EQ(routes.Find(path).endpoint, &RerankEndpoint()) << path;
+  }
+  for (const char* path :
+       {"/inference/v1", "/inference//v1", "/v1/inference/v1", "/v1/inference/v1/rerank",
+        "/inference/v1/chat/completions", "/inference//v1/chat/completions",
+        "/inference/v1//chat/completions", "/inference/v1/v1/completions",
+        "/inference/v1/completions", "/inference/v1/embeddings", "/v1/inference/v1/embeddings"}) {
+    EXPECT_FALSE(routes.Find(path).exists()) << path;
+  }
+  for (const auto& [path, model] :
+       std::vector<std::pair<std::string, std::string>>{{"/inference/v1-large", "v1-large"},
+                                                        {"/inference/a/v1/b", "a/v1/b"},
+                                                        {"//inference/a", "a"},
+                                                        {"/v1/v1/inference/a", "a"},
+                                                        {"/v1/inference/a", "a"}}) {
+    const Route route = routes.Find(path);
+    EXPECT_EQ(route.endpoint, &DeepInfraRerankEndpoint()) << path;
+    EXPECT_EQ(route.id, model) << path;
+  }
+}
+
 TEST(Routes, AnIdMayHaveSlashes) {
   const auto get = [](std::string_view id) { return Share({.body = std::string(id)}); };
   const std::vector<Resource> resources = {
@@ -365,6 +392,7 @@ TEST(Routes, AnIdMayHaveSlashes) {
   EXPECT_EQ(content("/v1/models/org%2Fname?x=1"), "org/name");
   EXPECT_EQ(content("/v1/v1/models/org/name"), "org/name");
   EXPECT_EQ(content("/v1/models//org//name"), "/org//name");
+  EXPECT_EQ(content("/v1/models/v1"), "v1");
   EXPECT_THAT(routes.NotFound("/x", {}).message, HasSubstr("GET /v1/models/{id}"));
 }
 
@@ -383,6 +411,10 @@ TEST(Routes, NamesTheUrlThatIsProbablyMeant) {
   EXPECT_EQ(meant("/v1/embedding"), "/v1/embeddings");
   EXPECT_EQ(meant("/v1/chat/completion"), "/v1/chat/completions");
   EXPECT_EQ(meant("/v1/health"), "/health");
+  EXPECT_EQ(meant("/v1/inference/v1/rerank"), "/inference/v1/rerank");
+  EXPECT_EQ(meant("/inference/v1/chat/completions"), "/v1/chat/completions");
+  EXPECT_EQ(meant("/inference/v1/completions"), "/v1/completions");
+  EXPECT_EQ(meant("/inference/v1/embeddings"), "/v1/embeddings");
   EXPECT_EQ(meant("/v1"), "");
   EXPECT_EQ(meant("/images"), "");
 }

@@ -47,6 +47,14 @@ TEST(Http, PathsMayHaveQueriesAndSlashes) {
   }
 }
 
+TEST(Http, AModelInAUrlMustBeUtf8) {
+  const FakeHttpServer server;
+  const HttpReply reply = server.Call(Post("/inference/%ff", "{}"));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.Reason(), "bad_url");
+  EXPECT_EQ(reply.Json()["param"], "url");
+}
+
 TEST(Http, RequestsThatAreSentTogetherHaveRepliesInTheirOrder) {
   FakeHttpServer server({}, WithResources());
   HttpClient client = server.Connect();
