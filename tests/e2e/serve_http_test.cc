@@ -225,7 +225,8 @@ TEST(ServeHttp, IsProbedAtAPortOfItsOwnBeyondTheLimits) {
   EXPECT_EQ(HttpClient(port).Call(Get("/info")).status, 404);
   const HttpReply reply = HttpClient(port).Call(Post("/v1/score", NumberedBody(1).dump()));
   EXPECT_EQ(reply.status, 404);
-  EXPECT_THAT(reply.body, HasSubstr("It has: GET /health, GET /ping, GET /ready, GET /metrics."));
+  EXPECT_THAT(reply.body, HasSubstr("It has: GET /health, GET /ping, GET /ready, "
+                                    "GET /weaviate/.well-known/ready, GET /metrics."));
 }
 
 TEST(ServeHttp, GivesBackTheMemoryOfRequestsThatNeverArrived) {
