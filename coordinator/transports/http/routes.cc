@@ -15,11 +15,24 @@ namespace {
 
 std::string_view LastSegment(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// How many characters two paths share at their beginnings and at their ends.
-std::size_t SharedEnds(std::string_view a, std::string_view b) {
-  const auto front = std::ranges::mismatch(a, b).in1 - a.begin();
-  const auto back = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin();
-  return static_cast<std::size_t>(front + back);
+std::vector<std::string_view> Segments(std::string_view path) {
+  std::vector<std::string_view> segments;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    segments.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return segments;
+}
+
+/// How many segments of a URL a path has at its beginning or at its end.
+std::size_t SharedEnds(std::string_view url, std::string_view path) {
+  const std::vector<std::string_view> one = Segments(url);
+  const std::vector<std::string_view> other = Segments(path);
+  const auto front = std::ranges::mismatch(one, other).in1 - one.begin();
+  const auto back =
+      std::mismatch(one.rbegin(), one.rend(), other.rbegin(), other.rend()).first - one.rbegin();
+  return std::min(static_cast<std::size_t>(front + back), one.size());
 }
 
 }  // namespace
