@@ -187,7 +187,7 @@ std::int64_t CohereEmbedResponseBytesBound(const MessageRequest<CohereMessage>& 
                                            const proto::ModelConfig& config) {
   const CohereMessage& message = request.message;
   const std::int64_t types = std::clamp<std::int64_t>(message.embedding_types_size(), 1, 4);
-  const std::int64_t vectors = types * (kListBytes + config.read_head->output_size * kNumberBytes);
+  const std::int64_t vectors = types * (kListBytes + config.output_size() * kNumberBytes);
   std::int64_t bytes =
       kOtherBytes + (message.texts_size() + message.inputs_size()) * (vectors + kListBytes);
   for (const std::string& text : message.texts()) {

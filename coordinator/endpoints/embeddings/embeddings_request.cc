@@ -177,7 +177,7 @@ Expected<PreparedRequest> PrepareEmbeddings(MessageRequest<EmbeddingsMessage> re
 std::int64_t EmbeddingsResponseBytesBound(const MessageRequest<EmbeddingsMessage>& request,
                                           const proto::ModelConfig& config) {
   const EmbeddingsMessage& message = request.message;
-  std::int64_t size = config.read_head->output_size;
+  std::int64_t size = config.output_size();
   if (message.has_dimensions() && message.dimensions() > 0) {
     size = std::min(size, message.dimensions());
   }

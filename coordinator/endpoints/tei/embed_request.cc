@@ -59,8 +59,8 @@ Expected<PreparedRequest> PrepareTeiEmbed(MessageRequest<v1::TeiEmbedRequest> re
 
 std::int64_t TeiEmbedResponseBytesBound(const MessageRequest<v1::TeiEmbedRequest>& request,
                                         const proto::ModelConfig& config) {
-  return kOtherBytes + request.message.inputs_size() *
-                           (kListBytes + config.read_head->output_size * kNumberBytes);
+  return kOtherBytes +
+         request.message.inputs_size() * (kListBytes + config.output_size() * kNumberBytes);
 }
 
 Expected<PreparedRequest> PrepareTeiEmbedAll(MessageRequest<v1::TeiEmbedAllRequest> request,

@@ -51,8 +51,8 @@ Expected<PreparedRequest> PreparePineconeEmbed(MessageRequest<v1::PineconeEmbedR
 
 std::int64_t PineconeEmbedResponseBytesBound(
     const MessageRequest<v1::PineconeEmbedRequest>& request, const proto::ModelConfig& config) {
-  return kOtherBytes + request.message.inputs_size() *
-                           (2 * kListBytes + config.read_head->output_size * kNumberBytes);
+  return kOtherBytes +
+         request.message.inputs_size() * (2 * kListBytes + config.output_size() * kNumberBytes);
 }
 
 }  // namespace scorecast::coordinator
