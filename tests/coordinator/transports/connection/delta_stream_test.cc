@@ -129,7 +129,7 @@ class DeltaStreamTest : public ::testing::Test {
       memory_,
       [this](const std::vector<std::shared_ptr<Call>>& left) { fake_.service.Cancel(left); },
       [](Clock::duration) {},
-      [](const ClientId&, const proto::Error&) {}};
+      [](const ClientId&, const Holder&, const proto::Error&) {}};
   FakeStream* stream_ = nullptr;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<ConnectionCall> call_;

@@ -100,7 +100,7 @@ class FlowControl : public ::testing::Test {
                  memory_,
                  [this](const std::vector<std::shared_ptr<Call>>& left) { cancelled_ = left; },
                  [this](Clock::duration wait) { io_waits_.push_back(wait); },
-                 [this](const ClientId&, const proto::Error& error) {
+                 [this](const ClientId&, const Holder&, const proto::Error& error) {
                    counters_.CountRefusal(error.reason);
                  }} {
     auto stream = std::make_unique<FakeStream>(io_);
