@@ -36,8 +36,8 @@ struct FormField {
   bool is_inverse = false;  ///< The field is true if this is false.
   bool is_other_name = false;
   bool excludes_other_names = false;  ///< Exactly one of the field's names must be given.
-  /// Of a boolean: the field that a string sets by this name, if it is no boolean. The boolean is
-  /// true then. Null if such a string is wrong.
+  /// If the field is a boolean that a string may also be given for: the field that the string sets,
+  /// while the boolean becomes true. Null if a string that is no boolean is wrong.
   std::shared_ptr<const FormField> strings;
 };
 

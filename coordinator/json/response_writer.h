@@ -37,8 +37,8 @@ void ToMessage(const proto::Error& error, v1::Error& message);
 
 /// SGLang's flat error body: {"object":"error","message":…,"type":…,"param":…,"code":…,"reason":…}.
 const ResponseForm& ErrorForm();
-/// The form of an error that is no endpoint's, such as that of an unknown URL. It also has the
-/// members that the clients of all dialects of reranking read.
+/// The form of an error that has the members which the clients of all dialects of reranking read:
+/// that of such endpoints, and of errors that are no endpoint's, such as that of an unknown URL.
 const ResponseForm& UrlErrorForm();
 /// The form in which OpenAI's clients read an error.
 const ResponseForm& OpenAiErrorForm();

@@ -2,6 +2,7 @@
 
 #include "coordinator/endpoints/cohere/embed_request.h"
 #include "coordinator/endpoints/message_endpoint.h"
+#include "coordinator/json/response_writer.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -12,9 +13,7 @@ class CohereEndpoint : public MessageEndpoint {
  public:
   using MessageEndpoint::MessageEndpoint;
 
-  const ResponseForm& error_form() const override {
-    return FormOf(*v1::Error::descriptor(), *v1::RerankErrorBody::descriptor());
-  }
+  const ResponseForm& error_form() const override { return UrlErrorForm(); }
 };
 
 const MessageRequest<v1::CohereEmbedRequest>::Uses kCohereUses = {

@@ -4,6 +4,7 @@
 #include "coordinator/endpoints/rerank/pair_score_request.h"
 #include "coordinator/endpoints/rerank/record_rerank_request.h"
 #include "coordinator/endpoints/rerank/rerank_request.h"
+#include "coordinator/json/response_writer.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -37,9 +38,7 @@ class RankingEndpoint : public MessageEndpoint {
  public:
   using MessageEndpoint::MessageEndpoint;
 
-  const ResponseForm& error_form() const override {
-    return FormOf(*v1::Error::descriptor(), *v1::RerankErrorBody::descriptor());
-  }
+  const ResponseForm& error_form() const override { return UrlErrorForm(); }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "coordinator/endpoints/tei/pinecone_request.h"
 #include "coordinator/endpoints/tei/predict_request.h"
 #include "coordinator/endpoints/tei/similarity_request.h"
+#include "coordinator/json/response_writer.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
 
@@ -15,9 +16,7 @@ class TeiEndpoint : public MessageEndpoint {
  public:
   using MessageEndpoint::MessageEndpoint;
 
-  const ResponseForm& error_form() const override {
-    return FormOf(*v1::Error::descriptor(), *v1::RerankErrorBody::descriptor());
-  }
+  const ResponseForm& error_form() const override { return UrlErrorForm(); }
 };
 
 const MessageRequest<v1::PineconeEmbedRequest>::Uses kPineconeUses = {
