@@ -1,19 +1,21 @@
 #!/bin/sh
-# Checks that each test has the same name in every build and on every machine. GoogleTest prints the
-# parameter of a test as a part of its name: raw bytes if the type has no PrintTo, the address of a
-# const char* in a tuple, and the place of the sources if it is a path. Such a name cannot be given to
-# `ctest -R`, nor be found in the results of another run.
+# Checks that each case of a GoogleTest program has the same name in every build and on every machine. GoogleTest
+# prints the parameter of a case as a part of its name: raw bytes if the type has no PrintTo, the address of a
+# const char* in a tuple, and the place of the sources if it is a path. Such a name cannot be found in the results of
+# another run.
 #
-#   test_names.sh CTEST BUILD SOURCES  lists such names; exit code 1 if there are any
-#   test_names.sh --self-check         plants one of each kind and expects to see it
+#   test_names.sh PROGRAMS SOURCES  lists such names of the programs that the file PROGRAMS names, if they are built;
+#                                   exit code 1 if there are any
+#   test_names.sh --self-check      plants one of each kind and expects to see it
 set -u
 
-# list SOURCES: reads what `ctest -N` prints.
+# list SOURCES: reads what programs print with --gtest_list_tests: a suite, and its cases indented below it.
 list() {
   awk -v sources="$1/" '
-    match($0, /^ *Test +#[0-9]+: /) {
-      ++tests
-      name = substr($0, RLENGTH + 1)
+    /^[^ ]/ { suite = $1 }
+    /^ / {
+      ++cases
+      name = suite substr($0, 3)
       if (name ~ /[0-9]-byte object </) reason = "raw bytes"
       else if (name ~ /0x[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]/) reason = "an address"
       else if (index(name, sources)) reason = "the path of the sources"
@@ -21,12 +23,21 @@ list() {
       print reason " in the name of " name
       bad = 1
     }
-    END { if (!tests) { print "no tests"; exit 2 } exit bad }'
+    END { if (!cases) { print "no cases"; exit 2 } exit bad }'
 }
 
-# expect STATUS NAME
+# programs FILE: lists the cases of the programs that are built.
+programs() {
+  while read -r program; do
+    if test -x "$program"; then
+      "$program" --gtest_list_tests
+    fi
+  done < "$1"
+}
+
+# expect STATUS CASE
 expect() {
-  output=$(printf '  Test   #7: %s\n  Test  #10: last\n' "$2" | list /src)
+  output=$(printf 'All/Suite.\n  %s\n  Last\n' "$2" | list /src)
   status=$?
   if test "$status" -ne "$1"; then
     echo "$2: expected status $1, got $status"
@@ -37,16 +48,16 @@ expect() {
 
 self_check() {
   failed=0
-  expect 0 'a_test.Suite.Case'
-  expect 0 'a_test.All/Suite.Case/f32  # GetParam() = f32'
-  expect 0 'a_test.All/Suite.Case/tests/3'
-  expect 0 'a_test.All/Suite.Case/0x10'
-  expect 1 'a_test.All/Suite.Case/f32  # GetParam() = 40-byte object <C0-69 09-56>'
-  expect 1 'a_test.All/Suite.Case/0  # GetParam() = (1-byte object <00>, "f32")'
-  expect 1 'a_test.All/Suite.Case/1_f32  # GetParam() = (1, 0x55d454ffcd10 pointing to "f32")'
-  expect 1 'a_test.All/Suite.Case/"/src/tests/golden/families/qwen3"'
-  if printf 'Total Tests: 0\n' | list /src > /dev/null; then
-    echo "a build without tests passes"
+  expect 0 'Case'
+  expect 0 'Case/f32  # GetParam() = f32'
+  expect 0 'Case/tests/3'
+  expect 0 'Case/0x10'
+  expect 1 'Case/f32  # GetParam() = 40-byte object <C0-69 09-56>'
+  expect 1 'Case/0  # GetParam() = (1-byte object <00>, "f32")'
+  expect 1 'Case/1_f32  # GetParam() = (1, 0x55d454ffcd10 pointing to "f32")'
+  expect 1 'Case/"/src/tests/golden/families/qwen3"'
+  if printf 'Suite.\n' | list /src > /dev/null; then
+    echo "programs without cases pass"
     failed=1
   fi
   exit "$failed"
@@ -54,6 +65,6 @@ self_check() {
 
 case $#,${1-} in
   1,--self-check) self_check ;;
-  3,*) "$1" --test-dir "$2" -N 2> /dev/null | list "$3" ;;
-  *) echo "usage: $0 CTEST BUILD SOURCES | --self-check" >&2; exit 2 ;;
+  2,*) programs "$1" | list "$2" ;;
+  *) echo "usage: $0 PROGRAMS SOURCES | --self-check" >&2; exit 2 ;;
 esac

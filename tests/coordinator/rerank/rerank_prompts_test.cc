@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/rerank/rerank_template.h"
+#include "tests/coordinator/text/loaded_tokenizer.h"
 #include "tests/coordinator/text/tokenizer_texts.h"
 #include "tests/cpu_time.h"
 #include "tests/rounds.h"
@@ -51,11 +52,11 @@ Ids FromStart(const Tokenizer& tokenizer, std::string_view text, SpecialTokensIn
 class Prompts : public testing::TestWithParam<TokenizerDirectory> {
  protected:
   void SetUp() override {
-    tokenizer_ = LoadTokenizer(GetParam().path);
+    tokenizer_ = LoadedTokenizer(GetParam().path);
     ASSERT_NE(tokenizer_, nullptr);
   }
 
-  std::unique_ptr<Tokenizer> tokenizer_;
+  const Tokenizer* tokenizer_ = nullptr;
 };
 
 TEST_P(Prompts, TokensAreThoseOfTheWholeString) {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/text/tokenizer.h"
+#include "tests/coordinator/text/loaded_tokenizer.h"
 #include "tests/coordinator/text/tokenizer_texts.h"
 #include "tests/rounds.h"
 
@@ -43,7 +44,7 @@ Ids Joint(const ContinuedText& text, std::string_view continuation) {
 class Continued : public testing::TestWithParam<TokenizerDirectory> {
  protected:
   void SetUp() override {
-    tokenizer_ = LoadTokenizer(GetParam().path);
+    tokenizer_ = LoadedTokenizer(GetParam().path);
     ASSERT_NE(tokenizer_, nullptr);
   }
 
@@ -59,7 +60,7 @@ class Continued : public testing::TestWithParam<TokenizerDirectory> {
     return !HasFailure();
   }
 
-  std::unique_ptr<Tokenizer> tokenizer_;
+  const Tokenizer* tokenizer_ = nullptr;
 };
 
 TEST_P(Continued, TokensAreThoseOfTheJointText) {

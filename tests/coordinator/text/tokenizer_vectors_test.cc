@@ -11,6 +11,7 @@
 
 #include "coordinator/text/tokenizer.h"
 #include "tests/coordinator/text/json_lines.h"
+#include "tests/coordinator/text/loaded_tokenizer.h"
 
 namespace scorecast::coordinator {
 namespace tokenizer_vectors_test {
@@ -80,12 +81,12 @@ class TokenizerVectors : public testing::TestWithParam<Source> {
     if (IsShared(GetParam()) && !std::filesystem::exists(directory_)) {
       GTEST_SKIP() << "no reference data: " << directory_;
     }
-    tokenizer_ = LoadTokenizer(directory_);
+    tokenizer_ = LoadedTokenizer(directory_);
     ASSERT_NE(tokenizer_, nullptr);
   }
 
   std::filesystem::path directory_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  const Tokenizer* tokenizer_ = nullptr;
 };
 
 TEST_P(TokenizerVectors, TextsGiveTheReferencesIdsAndComeBack) {
