@@ -148,7 +148,7 @@ class CountingTokenizer : public Tokenizer {
 TEST_P(TextStreamOf, CostOfATokenDoesNotGrow) {
   constexpr std::size_t kHalf = 2000;
   HardTokens tokens(*tokenizer_, 12);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < Rounds(40); ++i) {
     Ids pattern = tokens.Next(20);
     pattern.push_back(static_cast<TokenId>(tokens.Below(tokenizer_->vocab_size())));
     SCOPED_TRACE(testing::PrintToString(pattern));
