@@ -18,6 +18,10 @@ const std::string& ReadRequest::NameOf(int field) const {
                                           : form->NameOf(*form->message().FindFieldByNumber(field));
 }
 
+bool ReadRequest::IsStringOf(int truth, int text) const {
+  return NameOf(text) == form->NameOf(*form->message().FindFieldByNumber(truth));
+}
+
 bool ReadRequest::IsEmptyList(int field) const {
   return std::ranges::any_of(notes.empty_lists,
                              [&](const auto* one) { return one->number() == field; });

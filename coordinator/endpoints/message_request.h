@@ -22,6 +22,9 @@ struct ReadRequest : EndpointRequest {
 
   /// The name by which the client gave a field of the message.
   const std::string& NameOf(int field) const;
+  /// Whether the client gave the field `text` as a string that is the value of the boolean `truth`:
+  /// see FieldDescription.strings_set.
+  bool IsStringOf(int truth, int text) const;
   /// Whether a list, which the message cannot tell from an absent one, is given but empty.
   bool IsEmptyList(int field) const;
 };

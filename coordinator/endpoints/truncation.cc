@@ -32,7 +32,8 @@ proto::Expected<Truncation::Side> SideOf(const std::string& given) {
                  "truncation_direction"));
 }
 
-proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& truncate) {
+proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& truncate,
+                                                       const std::string& field) {
   const std::string name = LowerCase(truncate);
   if (name == "start") {
     return std::optional(Truncation::Side::kLeft);
@@ -45,8 +46,25 @@ proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& trunca
   }
   return proto::Unexpected(
       BadRequest("unknown_truncate",
-                 "truncate must be NONE, START or END, not " + Quoted(truncate) + ".", "truncate"));
+                 field + " must be NONE, START or END, not " + Quoted(truncate) + ".", field));
 }
+
+proto::Expected<bool> CutsDocuments(const std::string& truncate, const std::string& field) {
+  const proto::Expected<std::optional<Truncation::Side>> cut = CutOf(truncate, field);
+  if (!cut) {
+    return proto::Unexpected(cut.error());
+  }
+  if (*cut == Truncation::Side::kLeft) {
+    return proto::Unexpected(BadRequest(
+        "not_supported",
+        field + " must be NONE or END, not START. truncate=true with truncation_direction=left "
+                "cuts the start of documents.",
+        field));
+  }
+  return cut->has_value();
+}
+
+std::string CutHint(const std::string& field) { return " To have texts cut, set " + field + "."; }
 
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens) {
   if (tokens == -1 || tokens > 0) {
@@ -107,7 +125,7 @@ std::int64_t MostTextTokens(const RequestContext& context) {
 }
 
 proto::Error PairError(const TypedFault& fault, const std::string& first_field,
-                       const std::string& field) {
+                       const std::string& field, const std::string& cut_field) {
   const bool is_of_first = fault.text == 0;
   const std::string& at_fault = is_of_first ? first_field : field;
   constexpr int kTooLarge = 413;
@@ -117,7 +135,7 @@ proto::Error PairError(const TypedFault& fault, const std::string& first_field,
                                 : at_fault + " has ";
     return proto::Error{kTooLarge, is_of_first ? "query_too_long" : "document_too_long",
                         who + length + ", of which " + std::to_string(fault.max_length) +
-                            " are allowed, and truncate is false.",
+                            " are allowed." + CutHint(cut_field),
                         at_fault};
   };
   switch (fault.kind) {

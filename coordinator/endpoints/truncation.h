@@ -17,8 +17,17 @@ namespace scorecast::coordinator {
 proto::Expected<Truncation::Side> SideOf(const std::string& given);
 
 /// The end that is cut off of a text that is too long, as a `truncate` of hosted services names it:
-/// "START" or "END", or "NONE" for none, in upper or lower case.
-proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& truncate);
+/// "START" or "END", or "NONE" for none, in upper or lower case. `field` is the client's name of
+/// it.
+proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& truncate,
+                                                       const std::string& field);
+
+/// Whether documents are cut, as a `truncate` of hosted rerankers names it: "END" or "NONE".
+proto::Expected<bool> CutsDocuments(const std::string& truncate, const std::string& field);
+
+/// What lets a text be cut that is too long, as a sentence behind a blank. `field` is the client's
+/// name of the field that says whether texts are cut.
+std::string CutHint(const std::string& field);
 
 /// The 400 of a `truncate_prompt_tokens` that is neither -1 nor positive.
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens);
@@ -41,8 +50,8 @@ proto::Expected<Truncation> TruncationOf(const WholeTextCut& cut, const RequestC
 std::int64_t MostTextTokens(const RequestContext& context);
 
 /// The error of a pair without tokens: the fault of the documents' or items' `field` or, if the
-/// first text is at fault, of `first_field`.
+/// first text is at fault, of `first_field`. `cut_field`: see CutHint.
 proto::Error PairError(const TypedFault& fault, const std::string& first_field,
-                       const std::string& field);
+                       const std::string& field, const std::string& cut_field);
 
 }  // namespace scorecast::coordinator

@@ -179,6 +179,10 @@ class Reader {
   /// A boolean is true if one of its names says so.
   Fault ReadBool(const FormField& field, BodyJson& value) {
     const std::optional<bool> truth = BoolOf(value, field.shape);
+    if (field.is_other_name && FirstName(*field.field) == nullptr) {
+      notes_.other_names.push_back(&field);
+    }
+    given_.push_back(&field);
     const google::protobuf::Reflection& reflection = *message_.GetReflection();
     if (!truth && field.strings != nullptr && value.is_string()) {
       reflection.SetBool(&message_, field.field, true);

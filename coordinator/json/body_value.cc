@@ -38,9 +38,6 @@ std::optional<bool> BoolOf(const BodyJson& value, const JsonShape& shape) {
         (value == (truth ? "true" : "false") || value == (truth ? "True" : "False"))) {
       return truth;
     }
-    if (shape.takes_end_or_none && value == (truth ? "END" : "NONE")) {
-      return truth;
-    }
   }
   return std::nullopt;
 }

@@ -100,9 +100,7 @@ std::pair<std::string, std::string> NamesOf(const JsonShape& shape) {
     case Kind::kNumber:
       return {"a number", "numbers"};
     case Kind::kBool:
-      return {shape.takes_end_or_none     ? "\"END\", \"NONE\", true or false"
-              : shape.takes_other_strings ? "true or false, or a string"
-                                          : "true or false",
+      return {shape.takes_other_strings ? "true or false, or a string" : "true or false",
               "booleans"};
     case Kind::kAny:
       return {"any JSON", "any JSON"};
@@ -168,7 +166,6 @@ JsonShape ShapeOf(const FieldDescriptor& field, const v1::FieldDescription& desc
   shape.takes_objects = form == v1::FieldDescription::DOCUMENTS || shape.takes_one_ids;
   shape.takes_strings = form == v1::FieldDescription::BOOL_OR_STRING;
   shape.takes_other_strings = description.has_strings_set();
-  shape.takes_end_or_none = form == v1::FieldDescription::END_OR_NONE;
   return shape;
 }
 

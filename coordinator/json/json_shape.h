@@ -40,7 +40,6 @@ struct JsonShape {
   bool takes_objects = false;  ///< Of strings: each may also be {"text": string}.
   bool takes_strings = false;  ///< Of a boolean: also as "true" or "False".
   bool takes_other_strings = false;  ///< Of a boolean: see FormField::strings.
-  bool takes_end_or_none = false;    ///< Of a boolean: also as "END" or "NONE".
   /// kIds: the list. kLabels: both values. kUnion: the values. kPairs: the key and the value.
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   std::vector<JsonShape> shapes;         ///< kUnion and kPairs: those of `fields`.

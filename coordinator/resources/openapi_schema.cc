@@ -63,11 +63,6 @@ OrderedJson Bool(const JsonShape& shape) {
     }
     alternatives.push_back(std::move(text));
   }
-  if (shape.takes_end_or_none) {
-    OrderedJson text = OfType("string");
-    text["enum"] = OrderedJson::array({"END", "NONE"});
-    alternatives.push_back(std::move(text));
-  }
   return alternatives;
 }
 

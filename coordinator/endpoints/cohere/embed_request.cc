@@ -79,7 +79,7 @@ Expected<std::vector<std::string>> CohereTexts(CohereMessage& request) {
 
 Expected<TextLength> CohereLength(const CohereMessage& request) {
   TextLength length;
-  const Expected<std::optional<Truncation::Side>> cut = CutOf(request.truncate());
+  const Expected<std::optional<Truncation::Side>> cut = CutOf(request.truncate(), "truncate");
   if (!cut) {
     return Unexpected(cut.error());
   }

@@ -76,13 +76,13 @@ Expected<TextLength> LengthOf(const MessageRequest<EmbeddingsMessage>& request) 
   const EmbeddingsMessage& message = request.message;
   const std::optional<std::int64_t> most =
       Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens());
-  // A string that is the value of truncate.
-  const bool is_named = request.NameOf(EmbeddingsMessage::kTruncationDirectionFieldNumber) ==
-                        request.NameOf(EmbeddingsMessage::kTruncateFieldNumber);
-  if (!is_named) {
+  const std::string& field = request.NameOf(EmbeddingsMessage::kTruncateFieldNumber);
+  if (!request.IsStringOf(EmbeddingsMessage::kTruncateFieldNumber,
+                          EmbeddingsMessage::kTruncationDirectionFieldNumber)) {
     return CheckLength(message.truncate(), message.truncation_direction(), most);
   }
-  const Expected<std::optional<Truncation::Side>> cut = CutOf(message.truncation_direction());
+  const Expected<std::optional<Truncation::Side>> cut =
+      CutOf(message.truncation_direction(), field);
   if (!cut) {
     return Unexpected(cut.error());
   }

@@ -92,21 +92,24 @@ Expected<PreparedRequest> PreparePairScore(MessageRequest<v1::PairScoreRequest> 
                        TextsOf(*request.message.mutable_documents()),
                        request.NameOf(v1::PairScoreRequest::kQueriesFieldNumber),
                        request.NameOf(v1::PairScoreRequest::kDocumentsFieldNumber)};
-  const RelevanceOptions options = RelevanceOf(request.message);
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
+  }
+  const Expected<RelevanceOptions> options = RelevanceOf(request);
+  if (!options) {
+    return Unexpected(options.error());
   }
   if (auto fault = PairsFault(pairs)) {
     return Unexpected(*std::move(fault));
   }
   const std::vector<QueryDocuments> groups = Grouped(pairs);
-  if (auto fault = InstructionFault(options, groups.size())) {
+  if (auto fault = InstructionFault(*options, groups.size())) {
     return Unexpected(*std::move(fault));
   }
   Expected<PreparedRelevance> relevant = PrepareRelevance({.queries = groups,
                                                            .documents = pairs.documents,
                                                            .documents_field = pairs.documents_field,
-                                                           .options = options},
+                                                           .options = *options},
                                                           context);
   if (!relevant) {
     return Unexpected(std::move(relevant).error());

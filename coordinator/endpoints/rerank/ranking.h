@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
@@ -31,15 +32,19 @@ struct Ranking {
   std::optional<ResponseIdentity> identity;
 };
 
-/// The ranking of a request, with all but its documents and the response's description. It refers
-/// to the request's query.
+/// The ranking of a request, with all but its documents and the response's description, or the
+/// fault of RelevanceOf. It refers to the request's query.
 template <typename Message>
-Ranking RankingOf(const MessageRequest<Message>& request) {
+proto::Expected<Ranking> RankingOf(const MessageRequest<Message>& request) {
   const Message& message = request.message;
+  proto::Expected<RelevanceOptions> options = RelevanceOf(request);
+  if (!options) {
+    return proto::Unexpected(std::move(options).error());
+  }
   Ranking ranking;
   ranking.query = message.query();
   ranking.documents_field = request.NameOf(Message::kDocumentsFieldNumber);
-  ranking.options = RelevanceOf(message);
+  ranking.options = *std::move(options);
   ranking.top_n = message.top_n();
   ranking.top_n_field = request.NameOf(Message::kTopNFieldNumber);
   if (message.has_score_threshold()) {

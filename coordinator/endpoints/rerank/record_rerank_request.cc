@@ -12,6 +12,7 @@
 #include "coordinator/endpoints/rerank/ranking.h"
 #include "coordinator/endpoints/rerank/relevance_options.h"
 #include "coordinator/endpoints/response_bytes.h"
+#include "coordinator/endpoints/truncation.h"
 #include "coordinator/request/request_error.h"
 #include "proto/scorecast.pb.h"
 
@@ -67,9 +68,19 @@ Expected<PreparedRequest> PrepareRecordRerank(MessageRequest<v1::RecordRerankReq
         BadRequest("not_supported", "rank_fields may name only one field.", "rank_fields"));
   }
   const std::string field(message.rank_fields().empty() ? kText : message.rank_fields(0));
-  Ranking ranking = RankingOf(request);
+  Expected<Ranking> made = RankingOf(request);
+  if (!made) {
+    return Unexpected(std::move(made).error());
+  }
+  Ranking ranking = *std::move(made);
   if (message.parameters().has_truncate()) {
-    ranking.options.truncate = message.parameters().truncate();
+    ranking.options.truncate_field = "parameters.truncate";
+    const Expected<bool> cuts =
+        CutsDocuments(message.parameters().truncate(), ranking.options.truncate_field);
+    if (!cuts) {
+      return Unexpected(cuts.error());
+    }
+    ranking.options.truncate = *cuts;
   }
   ranking.records = TextsOf(*message.mutable_documents());
   for (std::size_t i = 0; i < ranking.records.size(); ++i) {

@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/endpoints/message_request.h"
+#include "coordinator/endpoints/truncation.h"
+#include "proto/base/expected.h"
+
 namespace scorecast::coordinator {
 
 /// What a score is.
@@ -21,28 +25,40 @@ struct RelevanceOptions {
   std::int64_t max_tokens_per_doc = 0;
   std::int64_t truncate_prompt_tokens = 0;
   bool truncate = false;
+  std::string truncate_field = "truncate";  ///< The client's name of it.
   std::string truncation_direction;
   std::optional<std::string> truncation_strategy;
   std::int64_t max_tokens_per_query = 0;
   ScoreScale scale = ScoreScale::kModel;
 };
 
-/// Those of a request that is like v1::RelevanceOptions.
+/// Those of a request that is like v1::RelevanceOptions, or the fault of its `truncate`.
 template <typename Message>
-RelevanceOptions RelevanceOf(const Message& request) {
+proto::Expected<RelevanceOptions> RelevanceOf(const MessageRequest<Message>& request) {
+  const Message& message = request.message;
   RelevanceOptions options;
-  if (request.has_instruction()) {
-    options.instruction = request.instruction();
+  if (message.has_instruction()) {
+    options.instruction = message.instruction();
   }
-  options.max_tokens_per_doc = request.max_tokens_per_doc();
-  options.truncate_prompt_tokens = request.truncate_prompt_tokens();
-  options.truncate = request.truncate();
-  options.truncation_direction = request.truncation_direction();
-  if (request.has_truncation_strategy()) {
-    options.truncation_strategy = request.truncation_strategy();
+  options.max_tokens_per_doc = message.max_tokens_per_doc();
+  options.truncate_prompt_tokens = message.truncate_prompt_tokens();
+  options.truncate = message.truncate();
+  options.truncate_field = request.NameOf(Message::kTruncateFieldNumber);
+  options.truncation_direction = message.truncation_direction();
+  if (request.IsStringOf(Message::kTruncateFieldNumber, Message::kTruncationDirectionFieldNumber)) {
+    const proto::Expected<bool> cuts =
+        CutsDocuments(message.truncation_direction(), options.truncate_field);
+    if (!cuts) {
+      return proto::Unexpected(cuts.error());
+    }
+    options.truncate = *cuts;
+    options.truncation_direction = "right";
   }
-  options.max_tokens_per_query = request.max_tokens_per_query();
-  options.scale = request.raw_scores() ? ScoreScale::kRaw : ScoreScale::kModel;
+  if (message.has_truncation_strategy()) {
+    options.truncation_strategy = message.truncation_strategy();
+  }
+  options.max_tokens_per_query = message.max_tokens_per_query();
+  options.scale = message.raw_scores() ? ScoreScale::kRaw : ScoreScale::kModel;
   return options;
 }
 

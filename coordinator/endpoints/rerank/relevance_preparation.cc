@@ -189,7 +189,8 @@ class RelevancePreparation {
     if (limits_.max_item_tokens != EncodeLimits::kUnlimited) {
       limit = "more than " + proto::Count(limits_.max_item_tokens, "token") + ", or " + limit;
     }
-    return BadRequest("document_too_long", field + " has " + limit + ", and truncate is false.",
+    return BadRequest("document_too_long",
+                      field + " has " + limit + "." + CutHint(inputs_.options.truncate_field),
                       field);
   }
 

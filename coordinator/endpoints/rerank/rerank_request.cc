@@ -55,7 +55,11 @@ Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> reques
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
-  Ranking ranking = RankingOf(request);
+  Expected<Ranking> made = RankingOf(request);
+  if (!made) {
+    return Unexpected(std::move(made).error());
+  }
+  Ranking ranking = *std::move(made);
   if (ranking.description == nullptr) {
     const RerankForm form = request.is_message ? RerankForm::kResults : context.options.rerank_form;
     ranking.description = &ServersForm(form);

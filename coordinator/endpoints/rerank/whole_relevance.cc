@@ -127,7 +127,8 @@ class WholeRelevance {
   std::optional<Error> AddDocuments(const QueryDocuments& query,
                                     const Expected<Texts, TypedFault>& texts) {
     if (!texts) {
-      return PairError(texts.error(), query.query_field, inputs_.documents_field);
+      return PairError(texts.error(), query.query_field, inputs_.documents_field,
+                       inputs_.options.truncate_field);
     }
     for (const std::size_t document : query.documents) {
       if (auto fault = StopFault(context_.interruption)) {
@@ -136,7 +137,7 @@ class WholeRelevance {
       const std::string field = At(inputs_.documents_field, document);
       TypedResult text = texts->With(inputs_.documents[document]);
       if (!text) {
-        return PairError(text.error(), query.query_field, field);
+        return PairError(text.error(), query.query_field, field, inputs_.options.truncate_field);
       }
       if (auto fault = Add(document, *std::move(text), field)) {
         return fault;

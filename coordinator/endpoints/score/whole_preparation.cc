@@ -22,6 +22,8 @@ using proto::Expected;
 using proto::PackedSequence;
 using proto::Unexpected;
 
+constexpr const char* kCut = "truncate";
+
 WholeTextCut CutOfRequest(const v1::ScoreRequest& request) {
   WholeTextCut cut;
   cut.truncate = !request.has_truncate() || request.truncate();
@@ -101,7 +103,7 @@ Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
                          .special_tokens = context.options.special_tokens_in_text,
                          .interruption = context.interruption});
     if (!made) {
-      return Unexpected(PairError(made.error(), "query", "items"));
+      return Unexpected(PairError(made.error(), "query", "items", kCut));
     }
     pairs = *std::move(made);
   }
@@ -115,7 +117,7 @@ Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
     if (pairs) {
       Expected<TypedTokens, TypedFault> pair = pairs->With(Text(checked.items[i]));
       if (!pair) {
-        return Unexpected(PairError(pair.error(), "query", At("items", i)));
+        return Unexpected(PairError(pair.error(), "query", At("items", i), kCut));
       }
       text = *std::move(pair);
     } else {

@@ -26,11 +26,11 @@ Expected<PreparedRequest> PreparePineconeEmbed(MessageRequest<v1::PineconeEmbedR
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
-  Expected<std::optional<Truncation::Side>> cut =
-      CutOf(parameters.has_truncate() ? parameters.truncate() : "END");
+  const std::string cut_field = "parameters.truncate";
+  const Expected<std::optional<Truncation::Side>> cut =
+      CutOf(parameters.has_truncate() ? parameters.truncate() : "END", cut_field);
   if (!cut) {
-    cut.error().param = "parameters.truncate";
-    return Unexpected(std::move(cut).error());
+    return Unexpected(cut.error());
   }
   TextInputs inputs = {.texts = {},
                        .field = "inputs",

@@ -226,7 +226,7 @@ TEST(BodyForm, ADialectHasItsOwnNamesAndDefaults) {
   EXPECT_FALSE(Form().IsThatOf(has));
 }
 
-TEST(BodyForm, ADialectMayTakeAnObjectWithATextAndEndOrNone) {
+TEST(BodyForm, ADialectMayTakeAnObjectWithATextAndAStringInsteadOfABoolean) {
   const BodyForm dialect(*v1::TestRequest::descriptor(), "TestDialect");
   const auto read = [&](const char* body, v1::TestRequest& message) {
     const auto notes = ReadBody(BodyJson::parse(body), dialect, message);
@@ -236,13 +236,15 @@ TEST(BodyForm, ADialectMayTakeAnObjectWithATextAndEndOrNone) {
   EXPECT_EQ(read(R"({"query":{"text":"q"},"lines":["a"],"lenient":"END"})", message), "");
   EXPECT_EQ(message.query(), "q");
   EXPECT_TRUE(message.lenient());
+  EXPECT_EQ(message.instruction(), "END");
   message.Clear();
-  EXPECT_EQ(read(R"({"query":"q","lines":["a"],"lenient":"NONE"})", message), "");
+  EXPECT_EQ(read(R"({"query":"q","lines":["a"],"lenient":"False"})", message), "");
   EXPECT_FALSE(message.lenient());
+  EXPECT_FALSE(message.has_instruction());
   EXPECT_EQ(read(R"({"query":{"text":4},"lines":["a"]})", message),
             "query must be a string or an object with a text.");
-  EXPECT_EQ(read(R"({"query":"q","lines":["a"],"lenient":"end"})", message),
-            "lenient must be \"END\", \"NONE\", true or false.");
+  EXPECT_EQ(read(R"({"query":"q","lines":["a"],"lenient":4})", message),
+            "lenient must be true or false, or a string.");
 }
 
 TEST(BodyReader, AnIntegerMayHaveSeveralNames) {

@@ -106,7 +106,9 @@ TEST_F(RerankDialects, NvidiasHaveLogits) {
               1e-6);
   EXPECT_EQ(Respond(With(body, {{"query", "q"}, {"passages", {"a"}}}))["rankings"].size(), 1U);
   EXPECT_EQ(FaultOf(With(body, {{"query", {{"text", 4}}}})), "400 wrong_type query");
-  EXPECT_EQ(FaultOf(With(body, {{"truncate", "START"}})), "400 wrong_type truncate");
+  EXPECT_EQ(FaultOf(With(body, {{"truncate", "START"}})), "400 not_supported truncate");
+  EXPECT_EQ(FaultOf(With(body, {{"truncate", "MIDDLE"}})), "400 unknown_truncate truncate");
+  EXPECT_EQ(FaultOf(With(body, {{"truncate", 4}})), "400 wrong_type truncate");
   EXPECT_EQ(FaultOf(With(body, {{"documents", {"a"}}})), "400 not_supported documents");
   for (const char* const field : {"return_documents", "use_activation", "activation"}) {
     EXPECT_EQ(FaultOf(With(body, {{field, true}})), std::string("400 not_supported ") + field);
@@ -116,6 +118,23 @@ TEST_F(RerankDialects, NvidiasHaveLogits) {
   EXPECT_EQ(FaultOf(body), "413 document_too_long passages[1]") << "as with NONE";
   EXPECT_EQ(FaultOf(With(body, {{"truncate", "NONE"}})), "413 document_too_long passages[1]");
   EXPECT_EQ(FaultOf(With(body, {{"truncate", "END"}})), "none");
+  EXPECT_EQ(FaultOf(With(body, {{"truncate", true}, {"truncation_direction", "left"}})), "none");
+}
+
+TEST_F(RerankDialects, ATextThatMayNotBeCutIsToldTheFieldThatCuts) {
+  server_.options_.max_text_tokens = 6;
+  const auto message = [&](const json& more, const Endpoint& endpoint) {
+    const auto prepared = server_.Prepare(endpoint, With(body_, more));
+    return prepared ? "none" : prepared.error().message;
+  };
+  const std::string too_long =
+      "query and documents[1] together have 7 tokens, of which 6 are allowed. To have texts cut, "
+      "set ";
+  EXPECT_EQ(message({{"truncate", false}}, RerankEndpoint()), too_long + "truncate.");
+  EXPECT_EQ(message({{"truncation", false}}, VoyageRerankEndpoint()), too_long + "truncation.");
+  EXPECT_EQ(message({{"truncate", false}}, VoyageRerankEndpoint()), too_long + "truncate.");
+  EXPECT_EQ(message({{"parameters", {{"truncate", "NONE"}}}}, PineconeRerankEndpoint()),
+            too_long + "parameters.truncate.");
 }
 
 TEST_F(RerankDialects, InfinitysDocumentsAreTexts) {
@@ -174,7 +193,10 @@ TEST_F(RerankDialects, PineconesRecordsAreReturnedWhole) {
   server_.options_.max_text_tokens = 6;
   EXPECT_EQ(fault({{"parameters", {{"truncate", "NONE"}}}}), "413 document_too_long documents[1]");
   EXPECT_EQ(fault({{"parameters", {{"truncate", "END"}}}}), "none");
-  EXPECT_EQ(fault({{"parameters", {{"truncate", "x"}}}}), "400 wrong_type parameters.truncate");
+  EXPECT_EQ(fault({{"parameters", {{"truncate", "x"}}}}),
+            "400 unknown_truncate parameters.truncate");
+  EXPECT_EQ(fault({{"parameters", {{"truncate", "START"}}}}),
+            "400 not_supported parameters.truncate");
   EXPECT_EQ(fault({{"parameters", {{"max_chunks_per_doc", 1}}}}),
             "400 unknown_field parameters.max_chunks_per_doc");
 }
