@@ -29,6 +29,12 @@ proto::Error OnlyForClassifiers(std::string param) {
                     param + " needs a classifier, but this model is a language model.", param);
 }
 
+proto::Error NoSuchModel(std::string_view name, std::string_view served) {
+  return {404, "model_not_found",
+          "The model " + Quoted(name) + " does not exist: this server has " + Quoted(served) + ".",
+          "model"};
+}
+
 proto::Error FaultOf(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
     return {503, "overloaded", "The server has no memory for the request.", "", 1};

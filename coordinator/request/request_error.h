@@ -25,6 +25,9 @@ proto::Error NotForClassifiers(std::string param);
 /// The 400 for a field that makes no sense for the logits of tokens.
 proto::Error OnlyForClassifiers(std::string param);
 
+/// The 404 for a model that is not the one that is served.
+proto::Error NoSuchModel(std::string_view name, std::string_view served);
+
 /// What a client is told whose request ended by an exception: a 503 if there was no memory, which
 /// may come back, otherwise a 500.
 proto::Error FaultOf(const std::exception& exception);

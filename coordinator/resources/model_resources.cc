@@ -1,7 +1,6 @@
 #include "coordinator/resources/model_resources.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <string_view>
 #include <utility>
@@ -88,8 +87,6 @@ std::string DateTime(std::time_t time) {
   return text;
 }
 
-std::time_t Now() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
-
 /// What Xinference's clients read: the one type that decides which requests they send, and all that
 /// the model can do.
 void AddXinferenceMembers(const ServiceFacts& facts, OrderedJson& model) {
@@ -118,11 +115,11 @@ void AddXinferenceMembers(const ServiceFacts& facts, OrderedJson& model) {
 }
 
 /// The model as OpenAI's clients read it, with what others read in the same object.
-OrderedJson ModelJson(const ServiceFacts& facts, std::time_t now) {
+OrderedJson ModelJson(const ServiceFacts& facts) {
   OrderedJson model;
   model["id"] = facts.options.model_name;
   model["object"] = "model";
-  model["created"] = now;
+  model["created"] = facts.created;
   model["owned_by"] = "scorecast";
   model["max_model_len"] = facts.config.max_position_embeddings;
   const ServerOptions& options = facts.options;
@@ -131,15 +128,6 @@ OrderedJson ModelJson(const ServiceFacts& facts, std::time_t now) {
   model["chat_template"] = TemplateJson(options.chat.get(), options.no_chat_reason);
   AddXinferenceMembers(facts, model);
   return model;
-}
-
-SharedContent NoModel(std::string_view id, const std::string& name) {
-  return Share({.status = 404,
-                .body = ErrorJson({404, "model_not_found",
-                                   "The model " + Quoted(id) + " does not exist. This server has " +
-                                       Quoted(name) + ".",
-                                   "model"},
-                                  OpenAiErrorForm())});
 }
 
 /// Some files have a token as an object with its text and its flags. Clients of vLLM read a text.
@@ -195,16 +183,15 @@ Resource InfoResource(const ServiceFacts& facts) {
 }
 
 Resource ModelsResource(const ServiceFacts& facts) {
-  const std::time_t now = Now();
   const ServerOptions& options = facts.options;
   OrderedJson decides;
   decides["name"] = options.model_name;
   decides["description"] = options.decider ? "Decides by the template " + options.decider->name()
                                            : options.no_decider_reason;
-  decides["release_date"] = DateTime(now);
+  decides["release_date"] = DateTime(facts.created);
   OrderedJson body;
   body["object"] = "list";
-  body["data"] = OrderedJson::array({ModelJson(facts, now)});
+  body["data"] = OrderedJson::array({ModelJson(facts)});
   body["models"] = OrderedJson::array({std::move(decides)});
   return {.path = "/v1/models",
           .get = [content = Share({.body = ToJsonText(body)})] { return content; },
@@ -214,13 +201,17 @@ Resource ModelsResource(const ServiceFacts& facts) {
 }
 
 Resource ModelResource(const ServiceFacts& facts) {
-  return {
-      .path = "/v1/models/{id}",
-      .get = nullptr,
-      .description = "The model of this server, as OpenAI and Xinference describe one.",
-      .get_by_id = [name = facts.options.model_name,
-                    content = Share({.body = ToJsonText(ModelJson(facts, Now()))})](
-                       std::string_view id) { return id == name ? content : NoModel(id, name); }};
+  const auto model = [name = facts.options.model_name,
+                      content =
+                          Share({.body = ToJsonText(ModelJson(facts))})](std::string_view id) {
+    return id == name ? content
+                      : Share({.status = 404,
+                               .body = ErrorJson(NoSuchModel(id, name), OpenAiErrorForm())});
+  };
+  return {.path = "/v1/models/{id}",
+          .get = nullptr,
+          .description = "The model of this server, as OpenAI and Xinference describe one.",
+          .get_by_id = model};
 }
 
 Resource TokenizerInfoResource(const std::filesystem::path& model_dir) {

@@ -22,6 +22,7 @@ struct ServiceFacts {
   std::size_t max_queue = 0;
   std::int64_t max_batch_tokens = 0;
   int tokenizing_threads = 0;
+  std::int64_t created = 0;  ///< Time at which the service began, in seconds since 1970.
 };
 
 /// GET /info: TEI's description of model and server.

@@ -76,10 +76,7 @@ std::optional<Error> ModelFault(const EndpointRequest& request, const ServerOpti
       request.model.value_or(options.model_name) == options.model_name) {
     return std::nullopt;
   }
-  return Error{404, "model_not_found",
-               "The model " + Quoted(*request.model) + " does not exist: this server has " +
-                   Quoted(options.model_name) + ".",
-               "model"};
+  return NoSuchModel(*request.model, options.model_name);
 }
 
 /// The best (lowest) priority that counts. `holder` may be null.

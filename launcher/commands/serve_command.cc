@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <future>
 #include <limits>
 #include <memory>
@@ -270,6 +271,7 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
       .max_queue = flags.max_queue,
       .max_batch_tokens = engine.limits().max_rows,
       .tokenizing_threads = flags.io_threads,
+      .created = std::time(nullptr),
   };
   std::vector<coordinator::Resource> resources = StateResourcesOf(flags, engine, service);
   resources.push_back(ModelsResource(facts));
