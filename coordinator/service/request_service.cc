@@ -139,6 +139,14 @@ void RequestService::Begin(const CallPointer& call, ParsedRequest parsed) {
   Prepare(call);
 }
 
+std::optional<Error> RequestService::RequestFault(const Endpoint& endpoint,
+                                                  const EndpointRequest& request) const {
+  if (auto fault = ModelFault(request, options_)) {
+    return fault;
+  }
+  return KindFault(endpoint, request, config_, endpoints_);
+}
+
 std::optional<Error> RequestService::AdmissionFault(const Call& call,
                                                     const ParsedRequest& parsed) const {
   if (call.endpoint() == nullptr) {
@@ -150,10 +158,7 @@ std::optional<Error> RequestService::AdmissionFault(const Call& call,
   if (!parsed) {
     return parsed.error();
   }
-  if (auto fault = ModelFault(**parsed, options_)) {
-    return fault;
-  }
-  if (auto fault = KindFault(*call.endpoint(), **parsed, config_, endpoints_)) {
+  if (auto fault = RequestFault(*call.endpoint(), **parsed)) {
     return fault;
   }
   return (*parsed)->streams() ? call.StreamFault() : std::nullopt;

@@ -56,7 +56,11 @@ class RequestService {
   const std::string& model_name() const { return options_.model_name; }
   /// Upper bound on the values of a request: see MaxValues.
   std::int64_t max_values() const { return MaxValues(config_, options_); }
-  /// See EndpointRequest::ResponseBytesBound.
+  /// The error of Admit for a request to another model than the server's, or of a kind that the
+  /// model cannot compute.
+  std::optional<proto::Error> RequestFault(const Endpoint& endpoint,
+                                           const EndpointRequest& request) const;
+  /// See EndpointRequest::ResponseBytesBound. Only of a request without RequestFault.
   std::int64_t ResponseBytesBound(const EndpointRequest& request) const {
     return request.ResponseBytesBound(config_);
   }

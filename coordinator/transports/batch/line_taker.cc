@@ -76,9 +76,11 @@ void LineTaker::Take(const BatchLine& line, const std::shared_ptr<LineCall>& cal
     const std::uint64_t seed = DerivedSeed(seed_, static_cast<std::uint64_t>(line.number));
     (*request)->default_seed = seed;
     (*request)->identity = ResponseIdentity{.id_seed = seed, .created = created_};
-    const Clock::time_point waiting_since = Clock::now();
-    window_.AwaitResponseRoom(*call, service_.ResponseBytesBound(**request));
-    waited = Clock::now() - waiting_since;
+    if (!service_.RequestFault(*endpoint, **request)) {  // Begin refuses others.
+      const Clock::time_point waiting_since = Clock::now();
+      window_.AwaitResponseRoom(*call, service_.ResponseBytesBound(**request));
+      waited = Clock::now() - waiting_since;
+    }
   }
   // The request's own time does not count while it waits for the lines before it.
   call->SetArrived(begin + waited);

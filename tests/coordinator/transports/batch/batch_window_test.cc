@@ -129,14 +129,17 @@ TEST(Batch, KeepsTheOrderOfTheInputWhateverIsReadyFirst) {
 /// An endpoint with nothing to compute, whose responses are formed by a function.
 class FormingEndpoint : public Endpoint {
  public:
-  /// `response_bytes` is the bound on the response of each request.
+  /// `response_bytes` is the bound on the response of each request. Models of `kinds` can compute
+  /// requests.
   FormingEndpoint(
       std::function<void()> on_parse, std::function<void()> on_respond,
-      std::int64_t response_bytes = 0, std::function<void()> on_prepare = [] {})
+      std::int64_t response_bytes = 0, std::function<void()> on_prepare = [] {},
+      ModelKinds kinds = ModelKinds::All())
       : on_parse_(std::move(on_parse)),
         on_respond_(std::move(on_respond)),
         response_bytes_(response_bytes),
-        on_prepare_(std::move(on_prepare)) {}
+        on_prepare_(std::move(on_prepare)),
+        kinds_(kinds) {}
 
   std::string_view name() const override { return "forming"; }
   std::span<const std::string_view> urls() const override {
@@ -150,6 +153,7 @@ class FormingEndpoint : public Endpoint {
     request->on_respond = on_respond_;
     request->response_bytes = response_bytes_;
     request->on_prepare = on_prepare_;
+    request->own_kinds = kinds_;
     return std::unique_ptr<EndpointRequest>(std::move(request));
   }
   ParsedRequest FromMessage(v1::Request) const override { return FromJson({}); }
@@ -170,6 +174,7 @@ class FormingEndpoint : public Endpoint {
     std::function<void()> on_respond;
     std::int64_t response_bytes = 0;
     std::function<void()> on_prepare;
+    ModelKinds own_kinds = ModelKinds::All();
 
     proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) && override {
       on_prepare();
@@ -179,15 +184,18 @@ class FormingEndpoint : public Endpoint {
       prepared.readout = std::move(readout);
       return prepared;
     }
-    std::int64_t ResponseBytesBound(const proto::ModelConfig& /*config*/) const override {
+    std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override {
+      EXPECT_TRUE(own_kinds.Has(KindOf(config))) << "asked of a model that cannot compute it";
       return response_bytes;
     }
+    ModelKinds kinds() const override { return own_kinds; }
   };
 
   const std::function<void()> on_parse_;
   const std::function<void()> on_respond_;
   const std::int64_t response_bytes_;
   const std::function<void()> on_prepare_;
+  const ModelKinds kinds_;
 };
 
 TEST(Batch, NoMoreLinesAreReadThanTheWindowHolds) {
@@ -253,6 +261,17 @@ TEST(Batch, ALineWaitsUntilTheResponsesOfEarlierLinesLeaveRoom) {
     EXPECT_EQ(run.summary.end.succeeded, 3) << "none is refused";
     EXPECT_EQ(begun, 3);
   }
+}
+
+TEST(Batch, ALineOfAnotherKindOfModelIsRefusedWithoutRoom) {
+  const FormingEndpoint endpoint([] {}, [] {}, 0, [] {}, {ModelKind::kEmbedder});
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer server(FakeServer::MultiItem(), {}, endpoints);
+  const BatchRun run = RunText(server, Line("1", "{}"));
+  ASSERT_EQ(run.lines.size(), 1U);
+  const json& response = run.lines[0]["response"];
+  EXPECT_EQ(response["status_code"], 400);
+  EXPECT_EQ(response["body"]["reason"], "wrong_model_kind");
 }
 
 TEST(Batch, AResponseThatIsTooLargeByItselfIsRefused) {
