@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
+#include "coordinator/json/json_writer.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/whole_text_server.h"
 
@@ -19,6 +20,7 @@ namespace rerank_dialects_test {
 using nlohmann::json;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::vector<std::string> kDocuments = {"a", "zz", "m"};
@@ -199,6 +201,18 @@ TEST_F(RerankDialects, PineconesRecordsAreReturnedWhole) {
             "400 not_supported parameters.truncate");
   EXPECT_EQ(fault({{"parameters", {{"max_chunks_per_doc", 1}}}}),
             "400 unknown_field parameters.max_chunks_per_doc");
+}
+
+TEST_F(RerankDialects, OfAKeyThatARecordHasTwiceTheLastValueIsRanked) {
+  const PreparedRequest prepared = ValueOrFail(
+      PrepareBody(PineconeRerankEndpoint(),
+                  R"({"query":"q","documents":[{"text":"zz","text":"m"}]})", server_.context()));
+  const auto response = prepared.readout->Respond(PairServer::Compute(prepared.sequences));
+  std::string body;
+  JsonWriter writer(body);
+  (*response)->WriteJson(writer);
+  EXPECT_THAT(body, HasSubstr(R"("document":{"text":"zz","text":"m"})"));
+  EXPECT_NEAR(json::parse(body)["data"][0]["score"], ScoreOf("m"), 1e-6);
 }
 
 TEST_F(RerankDialects, MixedbreadsAreToldByInput) {
