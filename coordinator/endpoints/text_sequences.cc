@@ -156,14 +156,14 @@ class SequenceMaker {
     }
     const TypedFault& fault = tokens.error();
     return Unexpected(fault.kind == TypedFault::Kind::kEncode
-                          ? EncodeError(fault.encode, TooLong(field), field)
-                          : TooLong(field));
+                          ? EncodeError(fault.encode, TooLong(field, "more"), field)
+                          : TooLong(field, std::to_string(fault.length)));
   }
 
   Expected<TypedTokens> Taken(std::span<const TokenId> ids, const std::string& field) const {
     if (static_cast<std::int64_t>(ids.size()) > limit_) {
       if (!inputs_.length.cut) {
-        return Unexpected(TooLong(field));
+        return Unexpected(TooLong(field, std::to_string(ids.size())));
       }
       const auto most = static_cast<std::size_t>(limit_);
       ids = inputs_.length.cut == Truncation::Side::kRight ? ids.first(most) : ids.last(most);
@@ -191,10 +191,10 @@ class SequenceMaker {
     return sequence;
   }
 
-  Error TooLong(const std::string& field) const {
+  Error TooLong(const std::string& field, const std::string& length) const {
     return {inputs_.length.too_long_code, "context_length_exceeded",
             "This model's maximum context length is " + proto::Count(limit_, "token") + ", but " +
-                field + " has more.",
+                field + " has " + length + "." + CutHint(inputs_.length.cut_field),
             field};
   }
 

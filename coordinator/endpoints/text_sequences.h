@@ -19,6 +19,7 @@ namespace scorecast::coordinator {
 struct TextLength {
   std::int64_t max_tokens = EncodeLimits::kUnlimited;
   std::optional<Truncation::Side> cut;  ///< Absent: texts are not cut.
+  std::string cut_field = "truncate";   ///< See CutHint.
   int too_long_code = 400;              ///< Of the error of a text that must not be cut.
 };
 

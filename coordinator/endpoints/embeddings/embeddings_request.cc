@@ -79,7 +79,12 @@ Expected<TextLength> LengthOf(const MessageRequest<EmbeddingsMessage>& request) 
   const std::string& field = request.NameOf(EmbeddingsMessage::kTruncateFieldNumber);
   if (!request.IsStringOf(EmbeddingsMessage::kTruncateFieldNumber,
                           EmbeddingsMessage::kTruncationDirectionFieldNumber)) {
-    return CheckLength(message.truncate(), message.truncation_direction(), most);
+    Expected<TextLength> length =
+        CheckLength(message.truncate(), message.truncation_direction(), most);
+    if (length) {
+      length->cut_field = field;
+    }
+    return length;
   }
   const Expected<std::optional<Truncation::Side>> cut =
       CutOf(message.truncation_direction(), field);

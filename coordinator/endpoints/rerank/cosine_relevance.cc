@@ -95,6 +95,7 @@ Expected<PreparedRelevance> PrepareCosineRelevance(const RelevanceInputs& inputs
   if (!length) {
     return Unexpected(std::move(length).error());
   }
+  length->cut_field = inputs.options.truncate_field;
   if (inputs.options.truncate_prompt_tokens > 0) {
     length->max_tokens = inputs.options.truncate_prompt_tokens;
   }

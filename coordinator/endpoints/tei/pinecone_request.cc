@@ -34,7 +34,7 @@ Expected<PreparedRequest> PreparePineconeEmbed(MessageRequest<v1::PineconeEmbedR
   }
   TextInputs inputs = {.texts = {},
                        .field = "inputs",
-                       .length = {.cut = *cut},
+                       .length = {.cut = *cut, .cut_field = cut_field},
                        .prompt_name = Given(parameters.has_input_type(), parameters.input_type()),
                        .prompt_field = "parameters.input_type"};
   for (const std::string& text : message.inputs()) {

@@ -63,8 +63,12 @@ Expected<PreparedRequest> PrepareTeiSimilarity(MessageRequest<v1::TeiSimilarityR
     sentences.push_back({std::string_view(sentence), std::nullopt});
   }
   const auto sequences_of = [&](TextInputs texts) -> Expected<TextSequences> {
-    const Expected<TextInputs> checked = WithTeiOptions(message.parameters(), std::move(texts));
-    return checked ? MakeTextSequences(*checked, context) : Unexpected(checked.error());
+    Expected<TextInputs> checked = WithTeiOptions(message.parameters(), std::move(texts));
+    if (!checked) {
+      return Unexpected(std::move(checked).error());
+    }
+    checked->length.cut_field = "parameters.truncate";
+    return MakeTextSequences(*checked, context);
   };
   Expected<TextSequences> source = sequences_of(
       {.texts = {{std::string_view(inputs.source_sentence()), std::nullopt}}, .field = kSource});

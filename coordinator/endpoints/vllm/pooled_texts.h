@@ -29,6 +29,7 @@ proto::Expected<TextInputs> VllmInputs(const MessageRequest<Message>& request,
   if (!length) {
     return proto::Unexpected(std::move(length).error());
   }
+  length->cut_field = "truncate_prompt_tokens";
   if constexpr (requires { message.messages(); }) {
     proto::Expected<std::vector<TokenId>> tokens = TokensOfConversation(request, context);
     if (!tokens) {

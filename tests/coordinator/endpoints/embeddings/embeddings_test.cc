@@ -269,7 +269,15 @@ TEST(Embeddings, LongTextsAreCutIfTheClientSaysSo) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, 400);
   EXPECT_EQ(refused.error().param, "input[1]");
-  EXPECT_THAT(refused.error().message, HasSubstr("maximum context length is 6 tokens"));
+  EXPECT_EQ(
+      refused.error().message,
+      "This model's maximum context length is 6 tokens, but input[1] has 7. To have texts cut, "
+      "set truncate.");
+  EXPECT_EQ(server.Respond(EmbeddingsEndpoint(), R"({"input":[1,2,3,4,5,6,7],"truncation":false})")
+                .error()
+                .message,
+            "This model's maximum context length is 6 tokens, but input has 7. To have texts cut, "
+            "set truncation.");
   EXPECT_EQ(server.First(R"({"input":"abcd"})"), server.VectorOfText("abcd"));
   EXPECT_EQ(server.First(R"({"input":"abcde","truncate":true})"), server.VectorOfText("abcd"));
   EXPECT_EQ(server.First(R"({"input":"abcde","truncate":true,"truncation_side":"left"})"),
