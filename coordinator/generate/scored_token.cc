@@ -32,7 +32,7 @@ std::optional<ScoredToken> ScoreToken(TokenId id, std::int64_t best, const proto
   if (!logit || read.temperature != 1 || read.excludes_labels || read.top_k < best) {
     return std::nullopt;
   }
-  ScoredToken token{.id = id, .logprob = LogprobOf(*logit, row)};
+  ScoredToken token{.id = id, .logprob = LogprobOf(*logit, row), .rank = row.target_rank};
   for (const auto& [best_id, best_logit] : row.top) {
     if (std::cmp_equal(token.best.size(), best)) {
       break;

@@ -18,6 +18,7 @@ using proto::TokenId;
 struct ScoredToken {
   TokenId id = 0;
   double logprob = 0;
+  std::int64_t rank = 0;  ///< 1 for the most likely token, if the read asked for ranks.
   /// The most likely tokens in this place, best first, or those that a request names, in its order.
   /// If `id` is among them, its value is `logprob`.
   std::vector<std::pair<TokenId, double>> best;

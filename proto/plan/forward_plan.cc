@@ -81,7 +81,8 @@ std::int64_t LargestReadBytes(const PlanLimits& limits) {
   const PlanRead read{.normalizer = true,
                       .top_k = static_cast<std::int32_t>(limits.vocabulary),
                       .draw = Draw{},
-                      .target = 0};
+                      .target = 0,
+                      .ranks_target = true};
   return ReadBytes(read, static_cast<std::size_t>(limits.vocabulary), limits);
 }
 

@@ -79,6 +79,7 @@ struct PlanRead {
   std::optional<Draw> draw;
   TokenId target = -1;  ///< As RowRead::target.
   bool excludes_labels = false;
+  bool ranks_target = false;
   std::int32_t first_row = -1;  ///< Index of the first row of this pass that is pooled.
   bool raw = false;
   bool keeps_length = false;
@@ -198,11 +199,13 @@ std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& l
   constexpr std::int64_t kNormalizer = sizeof(float) + sizeof(double);
   constexpr std::int64_t kToken = sizeof(TokenId) + sizeof(float);
   constexpr std::int64_t kDrawn = sizeof(TokenId) + sizeof(double);
+  constexpr std::int64_t kCount = sizeof(std::int32_t);
   auto bytes = static_cast<std::int64_t>(labels * sizeof(float));
   if (read.normalizer) {
     bytes += limits.ranks * (kNormalizer + (read.draw ? kDrawn : 0));
     bytes += std::min(std::int64_t{read.top_k} * limits.ranks, limits.vocabulary) * kToken;
     bytes += read.target >= 0 ? sizeof(float) : 0;  // Only the rank that has the token sends it.
+    bytes += read.ranks_target ? limits.ranks * kCount : 0;
   }
   return bytes;
 }

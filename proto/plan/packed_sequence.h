@@ -81,6 +81,8 @@ struct RowRead {
   /// Maximum, sum of exponentials, best tokens and draw are those of the tokens that are no labels.
   /// The label list then has no token twice. Needs `normalizer`.
   bool excludes_labels = false;
+  /// Asks for the target's rank as well (RowLogits::target_rank). Needs `target`.
+  bool ranks_target = false;
   /// If it is not -1, the model has a ReadHead, which pools the rows from `first_row` to `row`.
   /// They are rows of one segment, and of no other read. Of the fields above, only `row` is used.
   std::int32_t first_row = -1;

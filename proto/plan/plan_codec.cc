@@ -158,6 +158,7 @@ void WriteRead(Writer& writer, const PlanRead& read) {
   }
   writer.Value(read.target);
   writer.Value(read.excludes_labels);
+  writer.Value(read.ranks_target);
   writer.Value(read.first_row);
   if (read.is_pooled()) {
     writer.Value(read.raw);
@@ -182,6 +183,7 @@ PlanRead ReadRead(Reader& reader) {
   }
   read.target = reader.Value<TokenId>();
   read.excludes_labels = reader.Value<bool>();
+  read.ranks_target = reader.Value<bool>();
   read.first_row = reader.Value<std::int32_t>();
   if (read.is_pooled()) {
     read.raw = reader.Value<bool>();

@@ -19,6 +19,9 @@ struct RowLogits {
   /// The best `top_k` tokens as (id, logit), sorted by logit, then by id.
   std::vector<std::pair<TokenId, float>> top;
   float target_logit = 0;  ///< That of the read's target, if it has one.
+  /// If the read asked for it: the number of tokens whose logit is at least the target's, and so
+  /// the target's rank. Of equal logits the target's counts last, as in vLLM.
+  std::int32_t target_rank = 0;
   /// If the read asked for a draw: the token drawn, and its logit plus noise. Ties go to the
   /// smallest id. The id is -1 if there is no token to be drawn.
   std::pair<TokenId, double> drawn = {-1, 0};

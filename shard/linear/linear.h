@@ -50,6 +50,10 @@ class Linear {
 
   std::int64_t out_features() const { return starts_.back(); }
   std::int64_t chunks() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
+  /// The chunk that has this output.
+  std::int64_t ChunkOf(std::int64_t output) const {
+    return std::ranges::upper_bound(starts_, output) - starts_.begin() - 1;
+  }
 
   /// Computes the outputs of some chunks for rows [0, rows) of x and passes them, tile by tile and
   /// on any thread, to epilogue(const ProductTile&). x has room for RoundUpRows(rows) rows. If

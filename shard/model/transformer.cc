@@ -6,6 +6,7 @@
 
 #include "proto/base/check.h"
 #include "shard/checkpoint/tensor_view.h"
+#include "shard/exchange/add_over_ranks.h"
 #include "shard/model/tensors.h"
 
 namespace scorecast::shard {
@@ -501,9 +502,20 @@ std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
   }
   const Rows<const float> rows = {reinterpret_cast<const float*>(final_rows_.data),
                                   config_.hidden_size};
-  std::vector<std::byte> partial_logits =
-      pooled_ ? pooled_->ReadOut(pass.plan(), pass.read_index(), rows)
-              : lm_head_->ReadOut(pass.plan(), pass.read_index(), rows);
+  std::vector<std::byte> partial_logits;
+  if (pooled_) {
+    partial_logits = pooled_->ReadOut(pass.plan(), pass.read_index(), rows);
+  } else {
+    std::vector<float> targets = lm_head_->RankedTargets(pass.plan(), pass.read_index(), rows);
+    times_.End(Phase::kGemm);
+    // Behind the final rows the shared memory has room for at least a number a row.
+    float* behind = reinterpret_cast<float*>(final_rows_.Row(RoundUpRows(pass.read().size())));
+    AddOverRanks(exchange_,
+                 config_.hidden_size * (summands_are_bf16_ ? kFloatBytes / 2 : kFloatBytes),
+                 {behind, static_cast<std::size_t>(RoundUpRows(limits_.max_rows))}, targets);
+    times_.End(Phase::kCommunication);
+    partial_logits = lm_head_->ReadOut(pass.plan(), pass.read_index(), rows, targets);
+  }
   times_.End(pooled_ ? Phase::kOther : Phase::kGemm);
   return partial_logits;
 }

@@ -82,12 +82,60 @@ void LmHead::Touch(std::int64_t reads) {
   touch(std::as_writable_bytes(ranges_.span()));
 }
 
+std::vector<float> LmHead::RankedTargets(const proto::ForwardPlan& plan,
+                                         std::span<const std::int32_t> row_of,
+                                         Rows<const float> rows) {
+  struct Target {
+    std::int64_t column = 0;  ///< Of this rank's slice.
+    const float* row = nullptr;
+    std::size_t index = 0;  ///< Among the reads that rank their targets.
+  };
+  std::vector<float> logits;
+  std::vector<Target> own;
+  for (std::size_t i = 0; i < plan.reads.size(); ++i) {
+    const proto::PlanRead& read = plan.reads[i];
+    if (!read.ranks_target) {
+      continue;
+    }
+    if (vocabulary_.Contains(read.target)) {
+      own.push_back({read.target - vocabulary_.begin, rows[row_of[i]], logits.size()});
+    }
+    logits.push_back(0);
+  }
+  // A product of one chunk has the bits of the whole product.
+  std::ranges::stable_sort(own, {}, &Target::column);
+  for (std::span<const Target> left = own; !left.empty();) {
+    const std::int64_t chunk = slice_.ChunkOf(left.front().column);
+    const auto end = std::ranges::find_if(
+        left, [&](const Target& target) { return slice_.ChunkOf(target.column) != chunk; });
+    const std::int64_t count = std::min<std::int64_t>(end - left.begin(), kReadsAtOnce);
+    const auto of_chunk = left.first(static_cast<std::size_t>(count));
+    SetInput(count, [&](std::int64_t i) { return of_chunk[static_cast<std::size_t>(i)].row; });
+    slice_.Forward(input_, count, {chunk, chunk + 1}, pool_, [&](const ProductTile& tile) {
+      for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+        const Target& target = of_chunk[static_cast<std::size_t>(row)];
+        if (tile.columns.Contains(target.column)) {
+          logits[target.index] = FinishRow(tile, row)[target.column - tile.columns.begin];
+        }
+      }
+    });
+    left = left.subspan(of_chunk.size());
+  }
+  return logits;
+}
+
 std::vector<std::byte> LmHead::ReadOut(const proto::ForwardPlan& plan,
-                                       std::span<const std::int32_t> row_of,
-                                       Rows<const float> rows) {
+                                       std::span<const std::int32_t> row_of, Rows<const float> rows,
+                                       std::span<const float> ranked_targets) {
   const PartialLogitsLayout layout = LayOutPartialLogits(plan, vocabulary_);
   std::vector<std::byte> out(layout.bytes);
-  const Input input = {plan, row_of, rows};
+  Input input = {plan, row_of, rows, std::vector<float>(plan.reads.size())};
+  auto ranked = ranked_targets.begin();
+  for (std::size_t i = 0; i < plan.reads.size(); ++i) {
+    if (plan.reads[i].ranks_target) {
+      input.targets[i] = *ranked++;
+    }
+  }
   ReadWithNormalizer(input, layout.offsets, out.data());
   ReadLabels(input, layout.offsets, out.data());
   return out;
@@ -124,26 +172,20 @@ void LmHead::ReadTogether(const Input& input, std::span<const std::size_t> reads
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const proto::PlanRead& read = input.plan.reads[reads[i]];
     accumulators.emplace_back(kernels_, read, vocabulary_, labels.at(read.label_list),
-                              ranges_.data() + i, static_cast<std::int64_t>(reads.size()));
+                              ranges_.data() + i, static_cast<std::int64_t>(reads.size()),
+                              input.targets[reads[i]]);
     if (i == 0 || input.row_of[reads[i]] != input.row_of[reads[i - 1]]) {
       first_read.push_back(i);
     }
   }
   const auto rows = static_cast<std::int64_t>(first_read.size());
   first_read.push_back(reads.size());
-  pool_.ParallelFor(rows, [&](std::int64_t row, int thread) {
-    float* floats = thread_row_[static_cast<std::size_t>(thread)].data();
-    std::copy_n(input.RowOf(reads[first_read[static_cast<std::size_t>(row)]]), hidden_size_,
-                floats);
-    input_.Set(kernels_, row, floats);
+  SetInput(rows, [&](std::int64_t row) {
+    return input.RowOf(reads[first_read[static_cast<std::size_t>(row)]]);
   });
   slice_.Forward(input_, rows, pool_, [&](const ProductTile& tile) {
     for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-      float* logits = tile.Row(row);
-      if (!bias_.empty()) {
-        kernels_.add(bias_.data() + tile.columns.begin, tile.columns.size(), logits);
-      }
-      SoftCap(tile.columns.size(), logits);
+      const float* logits = FinishRow(tile, row);
       const auto at = static_cast<std::size_t>(row);
       for (std::size_t read = first_read[at]; read < first_read[at + 1]; ++read) {
         accumulators[read].Add(tile.columns, logits);
@@ -207,6 +249,24 @@ void LmHead::ReadLabels(const Input& input, const std::vector<std::size_t>& offs
       WritePartialLogits(plan.reads[index], part, out + offsets[index]);
     }
   });
+}
+
+template <typename RowOf>
+void LmHead::SetInput(std::int64_t rows, const RowOf& row_of) {
+  pool_.ParallelFor(rows, [&](std::int64_t row, int thread) {
+    float* floats = thread_row_[static_cast<std::size_t>(thread)].data();
+    std::copy_n(row_of(row), hidden_size_, floats);
+    input_.Set(kernels_, row, floats);
+  });
+}
+
+float* LmHead::FinishRow(const ProductTile& tile, std::int64_t row) const {
+  float* logits = tile.Row(row);
+  if (!bias_.empty()) {
+    kernels_.add(bias_.data() + tile.columns.begin, tile.columns.size(), logits);
+  }
+  SoftCap(tile.columns.size(), logits);
+  return logits;
 }
 
 void LmHead::SoftCap(std::int64_t n, float* logits) const {

@@ -33,10 +33,18 @@ class LmHead {
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
          proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias);
 
+  /// The logits of the targets that reads rank, before the temperature: one for each such read, in
+  /// the order of the reads. 0 if another rank's slice has the target, so that the ranks' logits
+  /// add up to all of them. Arguments are those of ReadOut.
+  std::vector<float> RankedTargets(const proto::ForwardPlan& plan,
+                                   std::span<const std::int32_t> row_of, Rows<const float> rows);
+
   /// This rank's partial logits, laid out by LayOutPartialLogits. `rows` [rows read, hidden_size]
-  /// are normalised. row_of [reads] is the index of each read's row among them.
+  /// are normalised. row_of [reads] is the index of each read's row among them. `ranked_targets`
+  /// are the sums of all ranks' RankedTargets.
   std::vector<std::byte> ReadOut(const proto::ForwardPlan& plan,
-                                 std::span<const std::int32_t> row_of, Rows<const float> rows);
+                                 std::span<const std::int32_t> row_of, Rows<const float> rows,
+                                 std::span<const float> ranked_targets);
 
   /// Bytes of the buffers that plans of up to `reads` reads use, for a slice of `vocabulary`
   /// tokens.
@@ -50,6 +58,7 @@ class LmHead {
     const proto::ForwardPlan& plan;
     std::span<const std::int32_t> row_of;
     Rows<const float> rows;
+    std::vector<float> targets;  ///< [reads]: logits of the targets that are ranked.
 
     const float* RowOf(std::size_t read) const { return rows[row_of[read]]; }
   };
@@ -64,6 +73,11 @@ class LmHead {
   /// Computes at most kReadsAtOnce of these reads. Reads of the same row stand together.
   void ReadTogether(const Input& input, std::span<const std::size_t> reads, const Labels& labels,
                     const std::vector<std::size_t>& offsets, std::byte* out);
+  /// Rounds rows to the product's input. `row_of`(i) is the i-th of them.
+  template <typename RowOf>
+  void SetInput(std::int64_t rows, const RowOf& row_of);
+  /// The logits of a tile's row, when bias and soft-cap are applied.
+  float* FinishRow(const ProductTile& tile, std::int64_t row) const;
   /// Applies the soft-cap, if there is one.
   void SoftCap(std::int64_t n, float* logits) const;
   /// Computes the reads without a normalizer. They need only the columns of their labels, which are

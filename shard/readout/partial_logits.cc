@@ -56,6 +56,7 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
                       (sizeof(TokenId) + sizeof(float));
       layout.bytes += read.draw ? sizeof(TokenId) + sizeof(double) : 0;
       layout.bytes += vocabulary.Contains(read.target) ? sizeof(float) : 0;
+      layout.bytes += read.ranks_target ? sizeof(PartialLogits::target_rank) : 0;
     }
   }
   return layout;
@@ -78,6 +79,9 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
     }
     if (part.target_logit) {
       Put(*part.target_logit, bytes);
+    }
+    if (read.ranks_target) {
+      Put(part.target_rank, bytes);
     }
   }
 }
@@ -126,6 +130,9 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
       }
       if (vocabulary.Contains(read.target)) {
         row.target_logit = Take<float>(from);
+      }
+      if (read.ranks_target) {
+        row.target_rank += Take<std::int32_t>(from);
       }
     }
   }

@@ -25,6 +25,8 @@ struct PartialLogits {
   /// If a token is drawn: the (id, logit + noise) with the largest sum in the slice.
   std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
   std::optional<float> target_logit;  ///< If the slice has the read's target.
+  /// If the read ranks its target: the slice's tokens whose logit is at least the target's.
+  std::int32_t target_rank = 0;
 };
 
 /// The places of the reads' partial logits in the bytes that a rank sends: the fields of

@@ -28,7 +28,7 @@ std::vector<LabelColumn> LabelColumns(const proto::LabelList& labels, Range voca
 
 ReadAccumulator::ReadAccumulator(const Kernels& kernels, const proto::PlanRead& read,
                                  Range vocabulary, std::span<const LabelColumn> labels,
-                                 RangeNormalizer* ranges, std::int64_t stride)
+                                 RangeNormalizer* ranges, std::int64_t stride, float target_logit)
     : kernels_(kernels),
       read_(read),
       vocabulary_(vocabulary),
@@ -36,7 +36,8 @@ ReadAccumulator::ReadAccumulator(const Kernels& kernels, const proto::PlanRead& 
       ranges_(ranges),
       stride_(stride),
       top_k_(static_cast<std::size_t>(
-          OwnedTop(read, vocabulary, static_cast<std::int64_t>(labels.size())))) {
+          OwnedTop(read, vocabulary, static_cast<std::int64_t>(labels.size())))),
+      divided_target_(target_logit / read.temperature) {
   part_.label_logits.resize(labels.size());
 }
 
@@ -92,6 +93,18 @@ void ReadAccumulator::AddRange(Range columns, const float* logits) {
   if (read_.draw) {
     FindDraw(columns, logits, static_cast<float>(sum_exp));
   }
+  if (read_.ranks_target) {
+    CountAtLeastTarget(columns.size(), logits, max);
+  }
+}
+
+void ReadAccumulator::CountAtLeastTarget(std::int64_t columns, const float* logits, float max) {
+  if (max < divided_target_) {
+    return;
+  }
+  const auto count = std::count_if(logits, logits + columns,
+                                   [target = divided_target_](float x) { return x >= target; });
+  target_rank_.fetch_add(static_cast<std::int32_t>(count), std::memory_order_relaxed);
 }
 
 void ReadAccumulator::FindTop(Range columns, const float* logits, float max,
@@ -150,6 +163,7 @@ PartialLogits ReadAccumulator::Finish() {
     part_.sum_exp += double{range.sum_exp} * std::exp(static_cast<double>(range.max) - part_.max);
   }
   KeepBest(top_k_, part_.top);
+  part_.target_rank = target_rank_.load(std::memory_order_relaxed);
   return std::move(part_);
 }
 

@@ -44,10 +44,11 @@ std::vector<LabelColumn> LabelColumns(const proto::LabelList& labels, proto::Ran
 class ReadAccumulator {
  public:
   /// `labels` are LabelColumns of the read's list. The normalizer of range i is kept in
-  /// ranges[i · stride]. All arguments must outlive this object.
+  /// ranges[i · stride]. If the read ranks its target, `target_logit` is the target's logit, which
+  /// may lie in another slice, before the temperature. All arguments must outlive this object.
   ReadAccumulator(const Kernels& kernels, const proto::PlanRead& read, proto::Range vocabulary,
-                  std::span<const LabelColumn> labels, RangeNormalizer* ranges,
-                  std::int64_t stride);
+                  std::span<const LabelColumn> labels, RangeNormalizer* ranges, std::int64_t stride,
+                  float target_logit = 0);
 
   /// Takes the logits of some columns, which are whole ranges of the slice. Bias and soft-cap are
   /// applied already, the temperature is not. Any thread may call this at any time.
@@ -62,6 +63,7 @@ class ReadAccumulator {
   void AddRange(proto::Range columns, const float* logits);
   void FindTop(proto::Range columns, const float* logits, float max, const Excluded& excluded);
   void FindDraw(proto::Range columns, const float* logits, float sum_exp);
+  void CountAtLeastTarget(std::int64_t columns, const float* logits, float max);
 
   const Kernels& kernels_;
   const proto::PlanRead& read_;
@@ -69,7 +71,8 @@ class ReadAccumulator {
   const std::span<const LabelColumn> labels_;
   RangeNormalizer* const ranges_;
   const std::int64_t stride_;
-  const std::size_t top_k_;  ///< OwnedTop.
+  const std::size_t top_k_;     ///< OwnedTop.
+  const float divided_target_;  ///< The target's logit, divided by the temperature.
 
   /// A logit below this cannot be among the best. The value may lag behind, and is then too low.
   /// While the best include a NaN, the value is NaN, and no logit counts as below it.
@@ -77,6 +80,7 @@ class ReadAccumulator {
   /// A token whose logit + noise is below this cannot be drawn. The value may lag behind, and is
   /// then too low.
   std::atomic<float> least_drawn_ = std::numeric_limits<float>::lowest();
+  std::atomic<std::int32_t> target_rank_ = 0;
   std::mutex mutex_;  ///< Guards part_.top and part_.drawn.
   PartialLogits part_;
 };

@@ -78,6 +78,10 @@ RowLogits ReadRow(const Digest& digest, const proto::LabelList& labels, const Re
       }
     }
   }
+  if (read.ranks_target) {
+    row.target_rank = static_cast<std::int32_t>(std::ranges::count_if(
+        all, [&](const auto& token) { return token.second >= row.target_logit; }));
+  }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   row.max = all.empty() ? std::numeric_limits<float>::lowest() : all.front().second;
@@ -237,6 +241,7 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
     Check(read.normalizer || (read.top_k == 0 && !read.draw && read.temperature == 1 &&
                               read.target < 0 && !read.excludes_labels),
           "top_k, draw, temperature, target and the exclusion of labels need the normalizer");
+    Check(!read.ranks_target || read.target >= 0, "a rank needs a target");
     Check(read.top_k <= vocab_size_ && read.target < vocab_size_, "tokens in vocabulary");
   }
   std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -75,6 +77,37 @@ void ExpectSameOfPrompt(const json& ranked, const json& echoed) {
   }
 }
 
+/// Requests for the ranks of a prompt's tokens, and for the log-probabilities of all tokens in
+/// their places, as far as one request may name tokens.
+std::vector<EndpointRequest> RankRequests(const json& golden) {
+  constexpr TokenId kVocabSize = 320;
+  constexpr TokenId kMostNamed = 128;
+  std::vector<EndpointRequest> requests;
+  for (TokenId begin = 0; begin < kVocabSize; begin += kMostNamed) {
+    std::vector<TokenId> named(static_cast<std::size_t>(std::min(kMostNamed, kVocabSize - begin)));
+    std::iota(named.begin(), named.end(), begin);
+    requests.push_back(ToCompletions(BodyOf(
+        golden, {{"max_tokens", 0}, {"prompt_logprobs", 0}, {"prompt_logprob_token_ids", named}})));
+  }
+  return requests;
+}
+
+/// `choices` are those of the RankRequests.
+void ExpectCountedRanks(const std::vector<json>& choices) {
+  const json& ranked = choices.front().at("prompt_logprobs");
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    const json& token = *ranked[i].begin();
+    int at_least = 0;
+    for (const json& choice : choices) {
+      EXPECT_EQ(choice.at("prompt_logprobs")[i], ranked[i]) << "whatever else is read";
+      for (const json& logprob : choice.at("prompt_token_id_logprobs")[i - 1]) {
+        at_least += logprob.get<double>() >= token.at("logprob").get<double>() ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(token.at("rank"), at_least);
+  }
+}
+
 class CompletionLogprobs : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
 TEST_P(CompletionLogprobs, AreThoseOfTransformers) {
@@ -89,11 +122,13 @@ TEST_P(CompletionLogprobs, AreThoseOfTransformers) {
 
   // A pass has fewer rows than the prompt, and the prompt's K/V is stored before it is read.
   command.flags = {"--max-batch-tokens", "48"};
-  const BatchRun together = RunRequests(
-      command, {ToCompletions(BodyOf(golden, {{"logprobs", 3}})),
-                ToCompletions(BodyOf(golden, {{"max_tokens", 7}, {"temperature", 0.8}, {"n", 3}})),
-                ToCompletions(BodyOf(golden, echo)),
-                ToCompletions(BodyOf(golden, {{"prompt_logprobs", 3}, {"max_tokens", 0}}))});
+  std::vector<EndpointRequest> requests = {
+      ToCompletions(BodyOf(golden, {{"logprobs", 3}})),
+      ToCompletions(BodyOf(golden, {{"max_tokens", 7}, {"temperature", 0.8}, {"n", 3}})),
+      ToCompletions(BodyOf(golden, echo)),
+      ToCompletions(BodyOf(golden, {{"prompt_logprobs", 3}, {"max_tokens", 0}}))};
+  std::ranges::copy(RankRequests(golden), std::back_inserter(requests));
+  const BatchRun together = RunRequests(command, requests);
   ASSERT_EQ(together.exit_code, 0) << together.err;
   const json last = together.Body(0).at("choices")[0].at("logprobs");
   EXPECT_EQ(last.at("top_logprobs")[0], expected.at("top_logprobs").back());
@@ -101,6 +136,11 @@ TEST_P(CompletionLogprobs, AreThoseOfTransformers) {
   const json usage = together.Body(2).at("usage");
   EXPECT_EQ(usage.at("prompt_tokens_details").at("cached_tokens"), 0) << "rows are computed";
   ExpectSameOfPrompt(together.Body(3).at("choices")[0].at("prompt_logprobs"), expected);
+  std::vector<json> choices;
+  for (std::size_t i = 4; i < requests.size(); ++i) {
+    choices.push_back(together.Body(i).at("choices")[0]);
+  }
+  ExpectCountedRanks(choices);
 }
 
 // The likelihood of the prompt's end behind its beginning, in one pass with another item and alone.

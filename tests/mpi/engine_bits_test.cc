@@ -39,6 +39,18 @@ std::vector<std::vector<TokenId>> SomeItems() {
   return items;
 }
 
+/// Reads labels, the best tokens, and a token's rank.
+PackedSequence SequenceOf(const std::vector<TokenId>& query,
+                          const std::vector<std::vector<TokenId>>& items,
+                          const std::vector<TokenId>& labels = kLabels) {
+  PackedSequence sequence = ItemsSequence(query, items, labels, /*top_k=*/4);
+  for (proto::RowRead& read : sequence.reads) {
+    read.target = labels.back();
+    read.ranks_target = true;
+  }
+  return sequence;
+}
+
 void ExpectSameBits(const std::vector<RowLogits>& a, const std::vector<RowLogits>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -58,7 +70,7 @@ class EngineBits : public ::testing::TestWithParam<std::tuple<Precision, std::st
   std::vector<std::vector<TokenId>> items_ = SomeItems();
 
   std::vector<RowLogits> Score(const std::vector<std::vector<TokenId>>& items) {
-    auto results = engine_.RunTogether({ItemsSequence(query_, items, kLabels, 4)});
+    auto results = engine_.RunTogether({SequenceOf(query_, items)});
     return results.empty() ? std::vector<RowLogits>{} : std::move(results[0]);
   }
 };
@@ -115,7 +127,7 @@ TEST_P(EngineBits, OrderOfItemsChangesNothing) {
 }
 
 TEST_P(EngineBits, OtherRequestsChangeNothing) {
-  const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
+  const PackedSequence sequence = SequenceOf(query_, items_);
   const std::vector<RowLogits> expected = Score(items_);
   for (std::size_t length = 1; length < 200; length += 27) {
     const PackedSequence before = ItemsSequence(Tokens(length, length), {}, {9});
@@ -129,7 +141,7 @@ TEST_P(EngineBits, OtherRequestsChangeNothing) {
 
 // Keys and values are kept between the passes. Passes end anywhere in a segment.
 TEST_P(EngineBits, SeveralPassesChangeNothing) {
-  const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
+  const PackedSequence sequence = SequenceOf(query_, items_);
   const std::vector<RowLogits> expected = Score(items_);
   for (const std::int32_t max_rows : {7, 16, 63, 64, 100}) {
     Engine small(model_, {.max_rows = max_rows, .precision = precision()});
@@ -139,7 +151,7 @@ TEST_P(EngineBits, SeveralPassesChangeNothing) {
 
 TEST_P(EngineBits, PassesOfOneRowChangeNothing) {
   const PackedSequence sequence =
-      ItemsSequence(Tokens(1, 17), {Tokens(2, 3), Tokens(3, 1), Tokens(4, 2)}, kLabels, 4);
+      SequenceOf(Tokens(1, 17), {Tokens(2, 3), Tokens(3, 1), Tokens(4, 2)});
   Engine small(model_, {.max_rows = 1, .precision = precision()});
   const std::vector<RowLogits> in_parts = small.RunInParts(sequence);
   const auto expected = engine_.RunTogether({sequence});
@@ -150,7 +162,7 @@ TEST_P(EngineBits, PassesOfOneRowChangeNothing) {
 
 // The last layer computes only the rows that are read.
 TEST_P(EngineBits, OtherReadsChangeNothing) {
-  PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
+  PackedSequence sequence = SequenceOf(query_, items_);
   const std::vector<RowLogits> expected = Score(items_);
   const std::vector<proto::RowRead> reads = sequence.reads;
   for (std::size_t read = 0; read < reads.size(); ++read) {
@@ -162,7 +174,7 @@ TEST_P(EngineBits, OtherReadsChangeNothing) {
   }
   sequence.reads.clear();
   for (std::int32_t row = 0; row < sequence.rows(); ++row) {
-    sequence.reads.push_back({row, 0, true, 4});
+    sequence.reads.emplace_back(reads.front()).row = row;
   }
   const auto all = engine_.RunTogether({sequence});
   for (std::size_t read = 0; engine_.is_root() && read < reads.size(); ++read) {
@@ -171,7 +183,7 @@ TEST_P(EngineBits, OtherReadsChangeNothing) {
 }
 
 TEST_P(EngineBits, ThreadsChangeNothing) {
-  const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
+  const PackedSequence sequence = SequenceOf(query_, items_);
   const std::vector<RowLogits> expected = Score(items_);
   for (const int threads : {1, 3}) {
     Engine other(model_, {.threads = threads, .precision = precision()});
@@ -183,7 +195,7 @@ TEST_P(EngineBits, ThreadsChangeNothing) {
 }
 
 TEST_P(EngineBits, TransportsChangeNothing) {
-  const PackedSequence sequence = ItemsSequence(query_, items_, kLabels, 4);
+  const PackedSequence sequence = SequenceOf(query_, items_);
   const std::vector<RowLogits> expected = Score(items_);
   Engine other(model_, {.precision = precision(), .transport = Transport::kMessages});
   if (engine_.ranks() > 1) {
@@ -192,6 +204,33 @@ TEST_P(EngineBits, TransportsChangeNothing) {
   const auto results = other.RunTogether({sequence});
   if (engine_.is_root()) {
     ExpectSameBits(results[0], expected);
+  }
+}
+
+// More targets than travel from rank to rank at once. They lie in the slices of all ranks.
+TEST_P(EngineBits, TheRankOfATargetIsACount) {
+  std::vector<TokenId> all(kVocabSize);
+  std::iota(all.begin(), all.end(), 0);
+  PackedSequence sequence = SequenceOf(query_, items_, all);
+  for (std::int32_t row = 0; row + 1 < static_cast<std::int32_t>(query_.size()); ++row) {
+    proto::RowRead& read = sequence.reads.emplace_back(sequence.reads.front());
+    read.row = row;
+    read.target = row * 37 % static_cast<TokenId>(kVocabSize);
+    read.temperature = row % 2 == 0 ? 1.0F : 0.7F;
+  }
+  const auto results = engine_.RunTogether({sequence});
+  Engine other(model_, {.precision = precision(), .transport = Transport::kMessages});
+  const auto by_messages = other.RunTogether({sequence});
+  if (!engine_.is_root()) {
+    return;
+  }
+  ExpectSameBits(by_messages[0], results[0]);
+  for (std::size_t i = 0; i < sequence.reads.size(); ++i) {
+    const RowLogits& row = results[0][i];
+    const float target = row.label_logits[static_cast<std::size_t>(sequence.reads[i].target)];
+    EXPECT_EQ(row.target_logit, target);
+    EXPECT_EQ(row.target_rank, std::ranges::count_if(row.label_logits,
+                                                     [&](float logit) { return logit >= target; }));
   }
 }
 
@@ -210,11 +249,11 @@ TEST(EngineBitsOfPasses, FewLogitsInAPassChangeNothing) {
   const std::filesystem::path model =
       std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/gemma2";
   constexpr auto kPrecision = Precision::kBfloat16;
-  const PackedSequence sequence = ItemsSequence(Tokens(1, 70), SomeItems(), kLabels, 4);
+  const PackedSequence sequence = SequenceOf(Tokens(1, 70), SomeItems());
   Engine engine(model, {.precision = kPrecision});
   const auto expected = engine.RunTogether({sequence});
-  const std::int64_t read_bytes = proto::ReadBytes(proto::RowRead{.normalizer = true, .top_k = 4},
-                                                   kLabels.size(), engine.limits());
+  const std::int64_t read_bytes =
+      proto::ReadBytes(sequence.reads.front(), kLabels.size(), engine.limits());
   // The query and an empty item are read at one row.
   Engine small(model, {.precision = kPrecision, .max_logit_bytes = 2 * read_bytes});
   const std::vector<RowLogits> in_parts = small.RunInParts(sequence);

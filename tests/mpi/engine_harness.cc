@@ -189,6 +189,8 @@ bool SameBits(const RowLogits& a, const RowLogits& b) {
   return a.embedding.size() == b.embedding.size() &&
          std::memcmp(a.embedding.data(), b.embedding.data(), a.embedding.size() * sizeof(float)) ==
              0 &&
+         a.target_rank == b.target_rank &&
+         std::memcmp(&a.target_logit, &b.target_logit, sizeof(float)) == 0 &&
          a.label_logits.size() == b.label_logits.size() && a.top.size() == b.top.size() &&
          std::memcmp(a.label_logits.data(), b.label_logits.data(),
                      a.label_logits.size() * sizeof(float)) == 0 &&

@@ -145,7 +145,8 @@ std::vector<std::size_t> PlanMaker::AddReads(const PackedSequence& sequence,
     if (rows[s].begin <= row_in_segment && row_in_segment < rows[s].end) {
       plan_.reads.push_back({plan_row + row_in_segment - rows[s].begin,
                              first_list + read.label_list, read.normalizer, read.top_k,
-                             read.temperature, read.draw, read.excludes_labels});
+                             read.temperature, read.draw, read.target, read.excludes_labels,
+                             read.ranks_target});
       found.push_back(i);
     }
   }

@@ -84,13 +84,12 @@ void AddUnscored(TokenId id, std::int64_t text_offset, const TokenTexts& texts,
 void AddRanked(const ScoredToken& token, std::int64_t most, const TokenTexts& texts,
                v1::RankedTokens& message) {
   for (const auto& [id, logprob] : EntriesOf(token, most)) {
+    const std::int64_t place = message.tokens_size();
     message.add_ids(std::to_string(id));
     v1::RankedToken& entry = *message.add_tokens();
     entry.set_logprob(logprob);
-    const auto place = std::ranges::find(token.best, id, &Entry::first);
-    if (place != token.best.end()) {
-      entry.set_rank(place - token.best.begin() + 1);
-    }
+    // Behind the best there is only the token itself.
+    entry.set_rank(place < std::min(std::ssize(token.best), most) ? place + 1 : token.rank);
     entry.set_decoded_token(texts.SpellingOf(id));
   }
 }
@@ -103,6 +102,7 @@ void AddPromptReads(const PromptRows& read, proto::PackedSequence& prompt) {
     proto::RowRead& of_row = prompt.reads.emplace_back(ScoringRead(tokens[i + 1], read.best));
     of_row.row = static_cast<std::int32_t>(i);
     of_row.label_list = labels;
+    of_row.ranks_target = read.ranks;
   }
 }
 

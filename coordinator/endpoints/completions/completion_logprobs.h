@@ -29,7 +29,7 @@ void AddLogprobs(const ScoredToken& token, std::int64_t most, const TokenTexts& 
 /// Adds a token without log-probability, such as the first of a text.
 void AddUnscored(TokenId id, std::int64_t text_offset, const TokenTexts& texts,
                  v1::CompletionLogprobs& message);
-/// The same of a prompt's token, in the form of `prompt_logprobs`.
+/// The same of a prompt's token, whose rank was read, in the form of `prompt_logprobs`.
 void AddRanked(const ScoredToken& token, std::int64_t most, const TokenTexts& texts,
                v1::RankedTokens& message);
 
@@ -38,6 +38,7 @@ struct PromptRows {
   std::int64_t first = 0;
   std::int64_t best = 0;   ///< Number of most likely tokens.
   proto::LabelList named;  ///< Further tokens.
+  bool ranks = false;      ///< With the ranks of the prompt's own tokens.
 };
 
 /// Reads every row of a prompt from the first one on, but the last one, for the log-probability of

@@ -111,8 +111,10 @@ std::optional<PromptRows> CompletionsReadout::PromptReads() const {
   if (!best && prompt_logprob_token_ids.empty()) {
     return std::nullopt;
   }
-  return PromptRows{
-      .first = prompt_logprob_start, .best = best.value_or(0), .named = prompt_logprob_token_ids};
+  return PromptRows{.first = prompt_logprob_start,
+                    .best = best.value_or(0),
+                    .named = prompt_logprob_token_ids,
+                    .ranks = prompt_logprobs.has_value()};
 }
 
 Expected<std::unique_ptr<EndpointResponse>> CompletionsReadout::Respond(const JobRows& rows) {

@@ -85,8 +85,8 @@ void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,
   logit_bytes_ += bytes;
   work_ += WorkOfRead(read, labels.size());
   plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(labels), read.normalizer,
-                         read.top_k, read.temperature, read.draw, read.target,
-                         read.excludes_labels});
+                         read.top_k, read.temperature, read.draw, read.target, read.excludes_labels,
+                         read.ranks_target});
 }
 
 void PassBuilder::AddPooledRead(std::int64_t row, proto::PlanRead so_far) {

@@ -35,6 +35,10 @@ inline proto::RowLogits ReadFullRow(std::span<const float> logits, const proto::
   if (read.target >= 0) {
     row.target_logit = logits[static_cast<std::size_t>(read.target)] / read.temperature;
   }
+  if (read.ranks_target) {
+    row.target_rank = static_cast<std::int32_t>(std::ranges::count_if(
+        tokens, [&](const auto& token) { return token.second >= row.target_logit; }));
+  }
   row.max = tokens.empty() ? std::numeric_limits<float>::lowest() : tokens.front().second;
   for (const auto& [id, logit] : tokens) {
     // std::max would lose a NaN.

@@ -59,6 +59,7 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     }
     made.target = number();
     made.excludes_labels = random() % 2 == 0;
+    made.ranks_target = random() % 2 == 0;
     if (random() % 2 == 0) {
       made.first_row = static_cast<std::int32_t>(random() % 100);
       made.raw = random() % 2 == 0;

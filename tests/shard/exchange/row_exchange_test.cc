@@ -15,6 +15,7 @@
 
 #include "proto/mpi/communicator.h"
 #include "proto/plan/rank_work.h"
+#include "shard/exchange/add_over_ranks.h"
 #include "shard/runtime/progress.h"
 #include "tests/shard/exchange/print_transport.h"
 #include "tests/shard/resident_pages.h"
@@ -282,6 +283,29 @@ TEST_P(RowExchangeOver, SharesRowsThatHaveNoSummands) {
     WriteFinished(planes, round, exchange.Own(owners));
     exchange.ShareRows(owners, planes);
     EXPECT_EQ(CountWrongFinished(planes, round, owners.rows()), 0);
+  }
+}
+
+// More numbers than a row of summands or the place for the sums has, while other rows are shared.
+TEST_P(RowExchangeOver, AddsUpNumbers) {
+  constexpr std::int64_t kRows = 6;
+  const Bytes bytes = {24, {40}};
+  RowExchange exchange(group_, 2 * kRows, bytes.summand, bytes.AllShared(), GetParam());
+  const std::vector<RowPlane> planes = LayOut(exchange, kRows, bytes);
+  Round(exchange, 1, exchange.Even(kRows), kRows, bytes);
+  auto* const behind = reinterpret_cast<float*>(exchange.shared_rows() + kRows * 40);
+  for (const std::size_t places : {1U, 4U, 20U}) {
+    std::vector<float> numbers(23);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<float>(i) + 100 * static_cast<float>(exchange.rank());
+    }
+    AddOverRanks(exchange, bytes.summand, {behind, places}, numbers);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const int others = exchange.ranks() * (exchange.ranks() - 1) / 2;
+      EXPECT_EQ(numbers[i],
+                static_cast<float>(static_cast<int>(i) * exchange.ranks() + 100 * others));
+    }
+    EXPECT_EQ(CountWrongFinished(planes, 1, kRows), 0);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -86,12 +88,23 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
                                &file.file(),
                                0,
                                file.file().size()};
-    std::vector<std::byte> gathered;
+    std::deque<LmHead> heads;
+    std::vector<float> targets(plan.reads.size());
     for (const Range& vocabulary : vocabularies) {
-      LmHead head(kernels, {arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
-                  tensor, vocabulary, softcap_, BiasOf(vocabulary));
-      const std::vector<std::byte> part = head.ReadOut(plan, row_of, {input.data(), stride});
-      EXPECT_EQ(part.size(), LayOutPartialLogits(plan, vocabulary).bytes);
+      heads.emplace_back(kernels,
+                         Packing{arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
+                         tensor, vocabulary, softcap_, BiasOf(vocabulary));
+      const std::vector<float> own =
+          heads.back().RankedTargets(plan, row_of, {input.data(), stride});
+      EXPECT_EQ(std::ssize(own),
+                std::ranges::count(plan.reads, true, &proto::PlanRead::ranks_target));
+      std::ranges::transform(own, targets, targets.begin(), std::plus());
+    }
+    std::vector<std::byte> gathered;
+    for (std::size_t rank = 0; rank < heads.size(); ++rank) {
+      const std::vector<std::byte> part =
+          heads[rank].ReadOut(plan, row_of, {input.data(), stride}, targets);
+      EXPECT_EQ(part.size(), LayOutPartialLogits(plan, vocabularies[rank]).bytes);
       gathered.insert(gathered.end(), part.begin(), part.end());
     }
     return MergePartialLogits(plan, vocabularies, gathered);
@@ -244,6 +257,7 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
     EXPECT_EQ(found[0].top, together[i].top);
     EXPECT_EQ(found[0].drawn, together[i].drawn);
     EXPECT_EQ(found[0].target_logit, together[i].target_logit);
+    EXPECT_EQ(found[0].target_rank, together[i].target_rank);
   }
 }
 
@@ -270,6 +284,7 @@ TEST_P(LmHeadTest, ReadsOfOneRowAreAsAlone) {
     EXPECT_EQ(found.top, together[i].top);
     EXPECT_EQ(found.drawn, together[i].drawn);
     EXPECT_EQ(found.target_logit, together[i].target_logit);
+    EXPECT_EQ(found.target_rank, together[i].target_rank);
   }
 }
 
@@ -376,6 +391,33 @@ TEST_P(LmHeadTest, DrawsTheLargestOfLogitsAndNoise) {
       }
       EXPECT_EQ(found[i].drawn, best);
     }
+  }
+}
+
+// A target is compared with the logits of all slices, whichever of them has it: as many as are read
+// together or more, and several of one chunk.
+TEST_P(LmHeadTest, TheRankOfATargetIsACount) {
+  const std::int32_t vocab_size = GetParam().vocab_size;
+  // Fewer of a large vocabulary, whose logits are all returned.
+  const std::int32_t reads = vocab_size > 1000 ? 40 : LmHead::kReadsAtOnce + 70;
+  const auto rows = RandomRows(static_cast<std::size_t>(reads));
+  ForwardPlan plan = WholeRows(reads, vocab_size);
+  for (proto::PlanRead& read : plan.reads) {
+    read.target = read.row % 3 == 0 ? vocab_size - 1 : RandomInt(random_, 0, vocab_size - 1);
+    read.ranks_target = read.row % 5 != 0;
+    read.temperature = read.row % 2 == 0 ? 1.0F : 2.5F;
+  }
+  bias_ = RandomFloats(random_, vocab_size);
+  softcap_ = 3.0;
+  const std::vector<RowLogits> found =
+      ReadOut(plan, rows, testing::RandomSplit(random_, vocab_size, 3), 2);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const RowLogits& row = found[i];
+    const float target = row.label_logits[static_cast<std::size_t>(plan.reads[i].target)];
+    ASSERT_EQ(row.target_logit, target);
+    const auto rank =
+        std::ranges::count_if(row.label_logits, [&](float logit) { return logit >= target; });
+    ASSERT_EQ(row.target_rank, plan.reads[i].ranks_target ? rank : 0);
   }
 }
 

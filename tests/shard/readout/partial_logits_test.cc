@@ -87,6 +87,13 @@ std::pair<TokenId, double> DrawnOf(const proto::Draw& draw, const std::vector<fl
   return best;
 }
 
+/// Number of tokens whose logit is at least that of a token, which need not be one of them.
+std::int32_t RankOf(TokenId target, const std::vector<float>& row, const Ids& ids) {
+  return target < 0 ? 0 : static_cast<std::int32_t>(std::ranges::count_if(ids, [&](TokenId id) {
+    return row[static_cast<std::size_t>(id)] >= row[static_cast<std::size_t>(target)];
+  }));
+}
+
 Ids CountedIds(const ForwardPlan& plan, const proto::PlanRead& read, Range range) {
   return testing::CountedIds(plan.label_lists[static_cast<std::size_t>(read.label_list)], read,
                              range);
@@ -116,10 +123,12 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
     if (vocabulary.Contains(read.target)) {
       part.target_logit = logits[i][static_cast<std::size_t>(read.target)];
     }
+    part.target_rank = RankOf(read.target, logits[i], ids);
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
     const std::size_t size = part.label_logits.size() * 4 +
                              (read.normalizer ? 12 + part.top.size() * 8 : 0) +
-                             (read.draw ? 12 : 0) + (vocabulary.Contains(read.target) ? 4 : 0);
+                             (read.draw ? 12 : 0) + (vocabulary.Contains(read.target) ? 4 : 0) +
+                             (read.ranks_target ? 4 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
     WritePartialLogits(read, part, bytes.data() + layout.offsets[i]);
   }
@@ -184,6 +193,7 @@ TEST(PartialLogits, MergeToTheWholeVocabulary) {
       if (read.target >= 0) {
         EXPECT_EQ(rows[i].target_logit, logits[i][static_cast<std::size_t>(read.target)]);
       }
+      EXPECT_EQ(rows[i].target_rank, read.ranks_target ? RankOf(read.target, logits[i], ids) : 0);
     }
   }
 }

@@ -14,8 +14,8 @@
 namespace scorecast::testing {
 
 /// A plan that has `reads` reads and nothing else. Some have a normalizer, and some of these also
-/// the best tokens, a draw, a temperature or a target, or exclude their labels. Label lists have
-/// any length and order; some are shared, and ids occur in several lists.
+/// the best tokens, a draw, a temperature, a target or its rank, or exclude their labels. Label
+/// lists have any length and order; some are shared, and ids occur in several lists.
 inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
                                       std::int32_t vocab_size) {
   proto::ForwardPlan plan;
@@ -41,6 +41,7 @@ inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
     }
     if (normalizer && RandomInt(random, 0, 1) == 0) {
       read.target = RandomInt(random, 0, vocab_size - 1);
+      read.ranks_target = RandomInt(random, 0, 1) == 0;
     }
     read.excludes_labels = normalizer && RandomInt(random, 0, 2) == 0;
   }

@@ -48,12 +48,13 @@ std::vector<Range> RandomTiles(std::mt19937& random, std::int64_t columns) {
 
 PartialLogits Collect(std::mt19937& random, const Kernels& kernels, const proto::PlanRead& read,
                       const proto::LabelList& labels, Range vocabulary,
-                      const std::vector<float>& logits, ThreadPool& pool) {
+                      const std::vector<float>& logits, ThreadPool& pool, float target_logit = 0) {
   const std::vector<LabelColumn> columns = LabelColumns(labels, vocabulary);
   constexpr std::int64_t kStride = 3;
   std::vector<RangeNormalizer> ranges(
       static_cast<std::size_t>(Ranges(vocabulary.size()) * kStride + 1));
-  ReadAccumulator accumulator(kernels, read, vocabulary, columns, ranges.data(), kStride);
+  ReadAccumulator accumulator(kernels, read, vocabulary, columns, ranges.data(), kStride,
+                              target_logit);
   const std::vector<Range> tiles = RandomTiles(random, vocabulary.size());
   pool.ParallelFor(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i, int) {
     const Range tile = tiles[static_cast<std::size_t>(i)];
@@ -106,14 +107,17 @@ class ReadAccumulatorTest : public KernelsTest {
     }
     read.target = RandomInt(random_, -1, static_cast<int>(columns) + 64);
     read.excludes_labels = RandomInt(random_, 0, 2) == 0;
+    read.ranks_target = RandomInt(random_, 0, 1) == 0;
     return read;
   }
 
   void Expect(const PartialLogits& found, const proto::PlanRead& read,
-              const proto::LabelList& labels, Range vocabulary, std::vector<float> logits) const {
+              const proto::LabelList& labels, Range vocabulary, std::vector<float> logits,
+              float target_logit) const {
     if (read.temperature != 1) {
       std::ranges::transform(logits, logits.begin(),
                              [&](float logit) { return logit / read.temperature; });
+      target_logit /= read.temperature;
     }
     const auto first_id = static_cast<TokenId>(vocabulary.begin);
     std::vector<float> label_logits;
@@ -139,6 +143,9 @@ class ReadAccumulatorTest : public KernelsTest {
       }
     }
     EXPECT_EQ(found.max, max);
+    const auto at_least = std::ranges::count_if(
+        tokens, [&](const auto& token) { return token.second >= target_logit; });
+    EXPECT_EQ(found.target_rank, read.ranks_target ? at_least : 0);
     double sum = 0;
     for (const auto& [id, logit] : tokens) {
       sum += std::exp(static_cast<double>(logit) - max);
@@ -177,8 +184,12 @@ TEST_P(ReadAccumulatorTest, AgreesWithPlainLoops) {
         std::ranges::sort(labels);
         labels.erase(std::ranges::unique(labels).begin(), labels.end());
       }
-      Expect(Collect(random_, kernels_, read, labels, vocabulary, logits, pool), read, labels,
-             vocabulary, logits);
+      // The target may lie in another slice.
+      const float target = vocabulary.Contains(read.target)
+                               ? logits[static_cast<std::size_t>(read.target - first)]
+                               : static_cast<float>(RandomInt(random_, -16, 16));
+      Expect(Collect(random_, kernels_, read, labels, vocabulary, logits, pool, target), read,
+             labels, vocabulary, logits, target);
     }
   }
 }
@@ -201,6 +212,7 @@ TEST_P(ReadAccumulatorTest, TilesChangeNoBits) {
       EXPECT_EQ(found.sum_exp, alone.sum_exp);
       EXPECT_EQ(found.top, alone.top);
       EXPECT_EQ(found.drawn, alone.drawn);
+      EXPECT_EQ(found.target_rank, alone.target_rank);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -283,6 +284,46 @@ TEST(CompletionsLogprobs, OfNamedTokensAreReadAtTheRowsOfAPrompt) {
   }
 }
 
+// Only where a response has ranks are they counted.
+TEST(CompletionsLogprobs, RanksOfAPromptAreAmongAllTokens) {
+  FakeServer server;
+  const Ids ids = {31, 32, 33, 34, 35};
+  std::size_t beyond = 0;
+  for (const std::int32_t best : {0, 1, 20}) {
+    const v1::Completion choice = FirstChoice(server, {{"prompt", ids},
+                                                       {"max_tokens", 0},
+                                                       {"echo", true},
+                                                       {"logprobs", 3},
+                                                       {"prompt_logprobs", best}});
+    ASSERT_EQ(choice.prompt_logprobs_size(), 5);
+    for (std::size_t i = 1; i < ids.size(); ++i) {
+      const v1::RankedTokens& place = choice.prompt_logprobs(static_cast<int>(i));
+      const proto::RowLogits row = RowBefore(ids, i, FakeServer::kVocabSize);
+      ASSERT_GE(place.tokens_size(), std::max(best, 1));
+      for (int k = 0; k < place.tokens_size(); ++k) {
+        const auto rank = static_cast<std::size_t>(place.tokens(k).rank());
+        ASSERT_TRUE(1 <= rank && rank <= row.top.size());
+        EXPECT_EQ(place.ids(k), std::to_string(row.top[rank - 1].first)) << "no ties";
+        EXPECT_TRUE(k == best || std::cmp_equal(rank, k + 1));
+        beyond += k == best ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GE(beyond, 4U);
+}
+
+TEST(CompletionsLogprobs, RanksAreReadOnlyForResponsesThatHaveThem) {
+  const CheckingServer server;
+  for (const auto& [fields, ranks] : {std::pair(R"("prompt_logprobs":0)", true),
+                                      std::pair(R"("echo":true,"logprobs":2)", false)}) {
+    const PreparedRequest prepared = ValueOrFail(PrepareBody(
+        CompletionsEndpoint(), std::string(R"({"prompt":[98,97],"max_tokens":1,)") + fields + "}",
+        server.context()));
+    ASSERT_THAT(prepared.sequences.front().reads, SizeIs(1));
+    EXPECT_EQ(prepared.sequences.front().reads[0].ranks_target, ranks);
+  }
+}
+
 TEST(CompletionsLogprobs, OfAStreamAreInItsDeltas) {
   FakeServer server;
   json request = {{"prompt", "once upon"}, {"max_tokens", 6}, {"temperature", 0}, {"logprobs", 1}};
@@ -335,15 +376,15 @@ TEST(CompletionsLogprobs, AreWrittenAsOpenAiAndVllmDo) {
   row.top = {{65, 0.0F}};
   prepared.generations.front().chooser->Take(row);
   row.target_logit = -2;
+  row.target_rank = 57;
   row.top = {{66, 0.0F}};
   const auto response = ValueOrFail(prepared.readout->Respond({{row}}));
-  EXPECT_EQ(
-      JsonOf(*response).at("choices").dump(),
-      R"([{"index":0,"text":"baA","logprobs":{"tokens":["b","a","A"],)"
-      R"("token_logprobs":[null,-2.0,0.0],)"
-      R"("top_logprobs":[null,{"B":0.0,"a":-2.0},{"A":0.0}],"text_offset":[0,1,2]},)"
-      R"("finish_reason":"length",)"
-      R"("prompt_logprobs":[null,{"97":{"logprob":-2.0,"rank":null,"decoded_token":"a"}}]}])");
+  EXPECT_EQ(JsonOf(*response).at("choices").dump(),
+            R"([{"index":0,"text":"baA","logprobs":{"tokens":["b","a","A"],)"
+            R"("token_logprobs":[null,-2.0,0.0],)"
+            R"("top_logprobs":[null,{"B":0.0,"a":-2.0},{"A":0.0}],"text_offset":[0,1,2]},)"
+            R"("finish_reason":"length",)"
+            R"("prompt_logprobs":[null,{"97":{"logprob":-2.0,"rank":57,"decoded_token":"a"}}]}])");
 }
 
 TEST(CompletionsLogprobs, AreSpelledAsIdsOnRequest) {

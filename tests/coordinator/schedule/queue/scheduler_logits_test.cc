@@ -103,7 +103,10 @@ TEST(SchedulerLogits, ReadsCountForEveryRank) {
   EXPECT_EQ(proto::ReadBytes(all, 0, limits), 3 * 12 + kVocabSize * 8);
   const proto::RowRead target{.normalizer = true, .target = 9};
   EXPECT_EQ(proto::ReadBytes(target, 0, limits), 3 * 12 + 4) << "one rank has the token";
-  EXPECT_EQ(proto::LargestReadBytes(limits), kVocabSize * 4 + 3 * (12 + 12) + kVocabSize * 8 + 4);
+  const proto::RowRead ranked{.normalizer = true, .target = 9, .ranks_target = true};
+  EXPECT_EQ(proto::ReadBytes(ranked, 0, limits), 3 * (12 + 4) + 4) << "each rank has a count";
+  EXPECT_EQ(proto::LargestReadBytes(limits),
+            kVocabSize * 4 + 3 * (12 + 12 + 4) + kVocabSize * 8 + 4);
 }
 
 TEST(SchedulerLogits, SequencesThatShareTheirLabelsPutThemIntoAPlanOnce) {
