@@ -155,9 +155,18 @@ class SequenceMaker {
       return *std::move(tokens);
     }
     const TypedFault& fault = tokens.error();
-    return Unexpected(fault.kind == TypedFault::Kind::kEncode
-                          ? EncodeError(fault.encode, TooLong(field, "more"), field)
-                          : TooLong(field, std::to_string(fault.length)));
+    switch (fault.kind) {
+      case TypedFault::Kind::kEncode:
+        return Unexpected(EncodeError(fault.encode, TooLong(field, "more"), field));
+      case TypedFault::Kind::kTooLong:
+        return Unexpected(TooLong(field, std::to_string(fault.length)));
+      case TypedFault::Kind::kNoRoom:
+        break;
+    }
+    return Unexpected(BadRequest("context_length_exceeded",
+                                 field + " cannot be cut to " + proto::Count(limit_, "token") +
+                                     ": " + std::to_string(fault.length) + " or more are left.",
+                                 field));
   }
 
   Expected<TypedTokens> Taken(std::span<const TokenId> ids, const std::string& field) const {

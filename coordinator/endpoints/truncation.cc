@@ -52,7 +52,8 @@ proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& trunca
 proto::Expected<bool> CutsDocuments(const std::string& truncate, const std::string& field) {
   const proto::Expected<std::optional<Truncation::Side>> cut = CutOf(truncate, field);
   if (!cut) {
-    return proto::Unexpected(cut.error());
+    return proto::Unexpected(BadRequest(
+        "unknown_truncate", field + " must be NONE or END, not " + Quoted(truncate) + ".", field));
   }
   if (*cut == Truncation::Side::kLeft) {
     return proto::Unexpected(BadRequest(
@@ -64,7 +65,9 @@ proto::Expected<bool> CutsDocuments(const std::string& truncate, const std::stri
   return cut->has_value();
 }
 
-std::string CutHint(const std::string& field) { return " To have texts cut, set " + field + "."; }
+std::string CutHint(const std::string& field) {
+  return field.empty() ? "" : " To have texts cut, set " + field + ".";
+}
 
 std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens) {
   if (tokens == -1 || tokens > 0) {

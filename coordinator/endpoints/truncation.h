@@ -26,7 +26,7 @@ proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& trunca
 proto::Expected<bool> CutsDocuments(const std::string& truncate, const std::string& field);
 
 /// What lets a text be cut that is too long, as a sentence behind a blank. `field` is the client's
-/// name of the field that says whether texts are cut.
+/// name of the field that says whether texts are cut; empty if they are, then the hint is, too.
 std::string CutHint(const std::string& field);
 
 /// The 400 of a `truncate_prompt_tokens` that is neither -1 nor positive.

@@ -81,6 +81,7 @@ Expected<PreparedRequest> PrepareRecordRerank(MessageRequest<v1::RecordRerankReq
       return Unexpected(cuts.error());
     }
     ranking.options.truncate = *cuts;
+    ranking.options.truncation_direction = "right";
   }
   ranking.records = TextsOf(*message.mutable_documents());
   for (std::size_t i = 0; i < ranking.records.size(); ++i) {

@@ -122,13 +122,17 @@ class WholeRelevance {
   }
 
  private:
+  /// See PairError.
+  std::string CutField() const {
+    return inputs_.options.truncate ? std::string() : inputs_.options.truncate_field;
+  }
+
   /// `texts` makes the text or the pair of a document.
   template <typename Texts>
   std::optional<Error> AddDocuments(const QueryDocuments& query,
                                     const Expected<Texts, TypedFault>& texts) {
     if (!texts) {
-      return PairError(texts.error(), query.query_field, inputs_.documents_field,
-                       inputs_.options.truncate_field);
+      return PairError(texts.error(), query.query_field, inputs_.documents_field, CutField());
     }
     for (const std::size_t document : query.documents) {
       if (auto fault = StopFault(context_.interruption)) {
@@ -137,7 +141,7 @@ class WholeRelevance {
       const std::string field = At(inputs_.documents_field, document);
       TypedResult text = texts->With(inputs_.documents[document]);
       if (!text) {
-        return PairError(text.error(), query.query_field, field, inputs_.options.truncate_field);
+        return PairError(text.error(), query.query_field, field, CutField());
       }
       if (auto fault = Add(document, *std::move(text), field)) {
         return fault;

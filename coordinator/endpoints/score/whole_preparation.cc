@@ -22,8 +22,6 @@ using proto::Expected;
 using proto::PackedSequence;
 using proto::Unexpected;
 
-constexpr const char* kCut = "truncate";
-
 WholeTextCut CutOfRequest(const v1::ScoreRequest& request) {
   WholeTextCut cut;
   cut.truncate = !request.has_truncate() || request.truncate();
@@ -91,7 +89,9 @@ std::optional<Error> WholeFieldFault(const v1::ScoreRequest& request,
 Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
                                                    ScoreReadout& readout) {
   const RequestContext& context = checked.context;
-  Expected<Truncation> truncation = TruncationOf(CutOfRequest(checked.request), context);
+  const WholeTextCut cut = CutOfRequest(checked.request);
+  const std::string cut_field = cut.truncate ? "" : "truncate";  // See PairError.
+  Expected<Truncation> truncation = TruncationOf(cut, context);
   if (!truncation) {
     return Unexpected(std::move(truncation).error());
   }
@@ -103,7 +103,7 @@ Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
                          .special_tokens = context.options.special_tokens_in_text,
                          .interruption = context.interruption});
     if (!made) {
-      return Unexpected(PairError(made.error(), "query", "items", kCut));
+      return Unexpected(PairError(made.error(), "query", "items", cut_field));
     }
     pairs = *std::move(made);
   }
@@ -117,7 +117,7 @@ Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
     if (pairs) {
       Expected<TypedTokens, TypedFault> pair = pairs->With(Text(checked.items[i]));
       if (!pair) {
-        return Unexpected(PairError(pair.error(), "query", At("items", i), kCut));
+        return Unexpected(PairError(pair.error(), "query", At("items", i), cut_field));
       }
       text = *std::move(pair);
     } else {

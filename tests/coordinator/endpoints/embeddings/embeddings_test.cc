@@ -284,6 +284,10 @@ TEST(Embeddings, LongTextsAreCutIfTheClientSaysSo) {
             server.VectorOfText("bcde"));
   EXPECT_EQ(server.First(R"({"input":"abcde","truncate_prompt_tokens":4})"),
             server.VectorOfText("ab"));
+  EXPECT_EQ(server.Respond(EmbeddingsEndpoint(), R"({"input":"abcde","truncate_prompt_tokens":1})")
+                .error()
+                .message,
+            "input cannot be cut to 1 token: 2 or more are left.");
   EXPECT_EQ(server.First(R"({"input":"abcde","truncate_prompt_tokens":-1})"),
             server.VectorOfText("abcd"));
   EXPECT_EQ(server.First(R"({"input":[1,2,3,4,5,6,7],"truncate":true})"),
