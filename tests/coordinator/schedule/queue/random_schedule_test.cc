@@ -357,7 +357,8 @@ TEST(RandomSchedule, EveryJobIsComputedAsIfAloneAndRepliedToOnce) {
     counts += schedule.counts();
   }
   std::cout << "\n" << counts << "\n";
-  if (only == 0) {  // All kinds of events happened.
+  constexpr std::uint64_t kEnough = 50;  // A few schedules refuse nothing.
+  if (only == 0 && runs >= kEnough) {    // All kinds of events happened.
     for (const std::int64_t count : {counts.computed, counts.cancelled, counts.refused,
                                      counts.cached_tokens, counts.copies, counts.evicted}) {
       EXPECT_GT(count, static_cast<std::int64_t>(runs));
