@@ -162,10 +162,7 @@ class Reader {
     if (before != nullptr) {
       return CheckSame(field, value, *before);
     }
-    given_.push_back(&field);
-    if (field.is_other_name) {
-      notes_.other_names.push_back(&field);
-    }
+    NoteGiven(field);
     if (field.shape.is_list && value.is_array() && value.empty()) {
       notes_.empty_lists.push_back(field.field);
     }
@@ -179,10 +176,7 @@ class Reader {
   /// A boolean is true if one of its names says so.
   Fault ReadBool(const FormField& field, BodyJson& value) {
     const std::optional<bool> truth = BoolOf(value, field.shape);
-    if (field.is_other_name && FirstName(*field.field) == nullptr) {
-      notes_.other_names.push_back(&field);
-    }
-    given_.push_back(&field);
+    NoteGiven(field);
     const google::protobuf::Reflection& reflection = *message_.GetReflection();
     if (!truth && field.strings != nullptr && value.is_string()) {
       reflection.SetBool(&message_, field.field, true);
@@ -214,6 +208,13 @@ class Reader {
     return BadRequest("given_twice",
                       before.name + " and " + field.name + " mean the same, but differ.",
                       field.name);
+  }
+
+  void NoteGiven(const FormField& field) {
+    if (field.is_other_name && FirstName(*field.field) == nullptr) {
+      notes_.other_names.push_back(&field);
+    }
+    given_.push_back(&field);
   }
 
   /// The name by which a field was given first, if it was.
