@@ -12,7 +12,6 @@
 #include "coordinator/endpoints/rerank/ranking.h"
 #include "coordinator/endpoints/rerank/relevance_options.h"
 #include "coordinator/endpoints/response_bytes.h"
-#include "coordinator/endpoints/truncation.h"
 #include "coordinator/request/request_error.h"
 #include "proto/scorecast.pb.h"
 
@@ -75,13 +74,9 @@ Expected<PreparedRequest> PrepareRecordRerank(MessageRequest<v1::RecordRerankReq
   Ranking ranking = *std::move(made);
   if (message.parameters().has_truncate()) {
     ranking.options.truncate_field = "parameters.truncate";
-    const Expected<bool> cuts =
-        CutsDocuments(message.parameters().truncate(), ranking.options.truncate_field);
-    if (!cuts) {
-      return Unexpected(cuts.error());
+    if (auto fault = SetTruncate(message.parameters().truncate(), ranking.options)) {
+      return Unexpected(*std::move(fault));
     }
-    ranking.options.truncate = *cuts;
-    ranking.options.truncation_direction = "right";
   }
   ranking.records = TextsOf(*message.mutable_documents());
   for (std::size_t i = 0; i < ranking.records.size(); ++i) {

@@ -4,10 +4,12 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/endpoints/message_request.h"
 #include "coordinator/endpoints/truncation.h"
+#include "proto/base/error.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
@@ -32,6 +34,19 @@ struct RelevanceOptions {
   ScoreScale scale = ScoreScale::kModel;
 };
 
+/// Sets how documents are cut, as CutsDocuments reads a `truncate` that the client gave as
+/// `options.truncate_field`; or returns its fault.
+inline std::optional<proto::Error> SetTruncate(const std::string& truncate,
+                                               RelevanceOptions& options) {
+  proto::Expected<bool> cuts = CutsDocuments(truncate, options.truncate_field);
+  if (!cuts) {
+    return std::move(cuts).error();
+  }
+  options.truncate = *cuts;
+  options.truncation_direction = "right";
+  return std::nullopt;
+}
+
 /// Those of a request that is like v1::RelevanceOptions, or the fault of its `truncate`.
 template <typename Message>
 proto::Expected<RelevanceOptions> RelevanceOf(const MessageRequest<Message>& request) {
@@ -46,13 +61,9 @@ proto::Expected<RelevanceOptions> RelevanceOf(const MessageRequest<Message>& req
   options.truncate_field = request.NameOf(Message::kTruncateFieldNumber);
   options.truncation_direction = message.truncation_direction();
   if (request.IsStringOf(Message::kTruncateFieldNumber, Message::kTruncationDirectionFieldNumber)) {
-    const proto::Expected<bool> cuts =
-        CutsDocuments(message.truncation_direction(), options.truncate_field);
-    if (!cuts) {
-      return proto::Unexpected(cuts.error());
+    if (auto fault = SetTruncate(message.truncation_direction(), options)) {
+      return proto::Unexpected(*std::move(fault));
     }
-    options.truncate = *cuts;
-    options.truncation_direction = "right";
   }
   if (message.has_truncation_strategy()) {
     options.truncation_strategy = message.truncation_strategy();
