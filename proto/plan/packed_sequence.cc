@@ -23,14 +23,6 @@ void PackedSequence::NarrowReads(PooledRows needed) {
   }
 }
 
-std::vector<std::uint8_t> PackedSequence::AllTokenTypes() const {
-  std::vector<std::uint8_t> all = token_types;
-  if (!all.empty()) {
-    all.insert(shared.are_last ? all.end() : all.begin(), shared.count, 0);
-  }
-  return all;
-}
-
 std::int64_t PackedSequence::PositionLimit() const {
   std::int64_t limit = 0;
   for (const Segment& segment : segments) {

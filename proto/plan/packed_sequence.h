@@ -131,8 +131,6 @@ struct PackedSequence {
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size() + shared.count); }
   std::vector<TokenId> AllTokens() const;  ///< [rows]
-  /// [rows], or empty if all are 0.
-  std::vector<std::uint8_t> AllTokenTypes() const;
   /// Leaves out the rows of pooled reads that the pooling does not need.
   void NarrowReads(PooledRows needed);
   /// The largest position + 1, or 0 for an empty sequence. A model's position limit bounds this

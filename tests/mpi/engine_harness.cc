@@ -78,10 +78,11 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
   coordinator::BlockCache no_cache(0, 0);
   coordinator::PassBuilder pass(limits_);
   std::vector<std::unique_ptr<coordinator::SequenceRun>> runs;
-  for (PackedSequence sequence : sequences) {
+  std::vector<PackedSequence> narrowed = sequences;
+  for (PackedSequence& sequence : narrowed) {
     sequence.NarrowReads(limits_.pooled_rows);
     runs.push_back(std::make_unique<coordinator::SequenceRun>(
-        std::move(sequence), std::vector<coordinator::Generation>(), "", no_cache, limits_));
+        sequence, std::vector<coordinator::Generation>(), "", no_cache, limits_));
     if (runs.back()->AddWhole(pass) != coordinator::SequenceRun::Outcome::kAdded) {
       throw std::logic_error("the test's sequences do not fit one pass");
     }

@@ -1,5 +1,6 @@
 #include "coordinator/schedule/pass/pass_builder.h"
 
+#include <iterator>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -59,10 +60,9 @@ proto::KvPlace PassBuilder::TakePlaces(std::int32_t rows) {
   return place;
 }
 
-void PassBuilder::AddSegment(const proto::PlanSegment& segment,
-                             std::span<const proto::TokenId> computed,
+void PassBuilder::AddSegment(const proto::PlanSegment& segment, const TokenSpans& computed,
                              std::span<const std::uint8_t> types) {
-  Check(static_cast<std::int64_t>(computed.size()) <= rows(), "a pass has room for its rows");
+  Check(segment.computed() <= rows(), "a pass has room for its rows");
   const std::int64_t before = keys_.Next(segment.kind, segment.continues, segment.compute_end);
   if (!plan_.step) {
     work_.rows += segment.computed();
@@ -70,11 +70,14 @@ void PassBuilder::AddSegment(const proto::PlanSegment& segment,
   }
   plan_.sequences.back().segments.push_back(segment);
   if (!types.empty()) {
-    Check(types.size() == computed.size(), "a segment has a type for every token or for none");
+    Check(std::ssize(types) == segment.computed(),
+          "a segment has a type for every token or for none");
     plan_.token_types.resize(plan_.tokens.size());
     plan_.token_types.insert(plan_.token_types.end(), types.begin(), types.end());
   }
-  plan_.tokens.insert(plan_.tokens.end(), computed.begin(), computed.end());
+  for (const std::span<const proto::TokenId> tokens : computed) {
+    plan_.tokens.insert(plan_.tokens.end(), tokens.begin(), tokens.end());
+  }
 }
 
 void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,

@@ -6,6 +6,7 @@
 
 #include "coordinator/schedule/pages/capacity.h"
 #include "coordinator/schedule/pass/pass_work.h"
+#include "coordinator/schedule/pass/sequence_parts.h"
 #include "coordinator/schedule/pass/sequence_work.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
@@ -43,7 +44,7 @@ class PassBuilder {
   proto::KvPlace TakePlaces(std::int32_t rows);
   /// `computed` are the tokens of the rows that the segment computes, and `types` their types,
   /// which are all 0 if there are none.
-  void AddSegment(const proto::PlanSegment& segment, std::span<const proto::TokenId> computed,
+  void AddSegment(const proto::PlanSegment& segment, const TokenSpans& computed,
                   std::span<const std::uint8_t> types = {});
   /// Reads computed row `row` of the pass. `read.row` and `read.label_list` are ignored. Labels
   /// that share their ids with those of an earlier read take no room in the plan.

@@ -141,7 +141,7 @@ class RandomPasses {
       token = static_cast<TokenId>(random_() % static_cast<std::uint64_t>(config_.vocab_size));
     }
     builder.BeginSequence({});
-    builder.AddSegment({.compute_end = rows, .kv = builder.TakePlaces(rows)}, tokens);
+    builder.AddSegment({.compute_end = rows, .kv = builder.TakePlaces(rows)}, {tokens});
     for (std::int64_t left = reads; left > 0; --left) {
       const std::int64_t row = builder.computed_rows() - left;
       if (pools_all && left < reads) {

@@ -66,8 +66,8 @@ void SequencePages::Match(std::size_t index) {
   BlockCache::Node* parent = ParentOf(index);
   while (parent != nullptr && held.stored < part.rows()) {
     const std::int32_t position = part.segment.first_position + held.stored;
-    const auto tokens = std::span(part.tokens).subspan(static_cast<std::size_t>(held.stored));
-    const auto page_tokens = tokens.first(std::min<std::size_t>(tokens.size(), kKvPageRows));
+    const auto page_tokens =
+        part.CopiedTokens(held.stored, std::min(part.rows(), held.stored + kKvPageRows));
     BlockCache::Node* node = cache_.HoldChild(*parent, position, page_tokens);
     if (node == nullptr) {
       held.overlap = cache_.HoldLongestOverlap(*parent, position, page_tokens);
@@ -224,9 +224,7 @@ void SequencePages::CachePages(std::size_t index) {
       return;  // Not complete yet.
     }
     if (page.node == nullptr) {
-      const auto tokens =
-          std::span(part.tokens)
-              .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows));
+      const auto tokens = part.CopiedTokens(begin, begin + rows);
       const std::int32_t position = part.segment.first_position + begin;
       // Another sequence may have cached the same rows since the lookup.
       page.node = cache_.HoldChild(*parent, position, tokens);

@@ -27,13 +27,11 @@ std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRow
 
 }  // namespace
 
-SequenceRun::SequenceRun(PackedSequence sequence, std::vector<Generation> generations,
+SequenceRun::SequenceRun(const PackedSequence& sequence, std::vector<Generation> generations,
                          std::string salt, BlockCache& cache, const proto::PlanLimits& limits,
                          const std::optional<TextCut>& cut)
     : limits_(limits),
-      label_lists_(sequence.label_lists),
-      weighting_(sequence.block_weighting),
-      score_reads_(sequence.reads),
+      sequence_(sequence),
       results_(sequence.reads.size()),
       parts_(PartsOf(sequence, limits, generations)),
       takes_several_passes_(TakesSeveralPasses(sequence, limits, generations)),
@@ -110,16 +108,16 @@ std::int64_t SequenceRun::StoredRowsToRead() const {
 SequenceRun::Wanted SequenceRun::WantedOf(const SequencePart::Read& read) const {
   static const proto::LabelList no_labels;
   const auto target = static_cast<std::size_t>(read.target);
-  if (target < score_reads_.size()) {
-    const proto::RowRead& score = score_reads_[target];
+  if (target < sequence_.reads.size()) {
+    const proto::RowRead& score = sequence_.reads[target];
     if (score.is_pooled()) {
       proto::RowRead row = score;
       row.first_row = row.row;
       return {row, no_labels};
     }
-    return {score, label_lists_.at(static_cast<std::size_t>(score.label_list))};
+    return {score, sequence_.label_lists.at(static_cast<std::size_t>(score.label_list))};
   }
-  const TokenChooser& chooser = *completions_[target - score_reads_.size()].generation.chooser;
+  const TokenChooser& chooser = *completions_[target - sequence_.reads.size()].generation.chooser;
   return {chooser.Wanted(), chooser.Labels()};
 }
 
@@ -180,7 +178,7 @@ void SequenceRun::PlaceReads() {
     if (!HasRoomForRead(part, *completion.generation.chooser)) {
       continue;  // It waits for a later pass.
     }
-    part.reads.push_back({part.rows() - 1, static_cast<std::int32_t>(score_reads_.size() + i)});
+    part.reads.push_back({part.rows() - 1, static_cast<std::int32_t>(sequence_.reads.size() + i)});
     completion.is_read_placed = true;
   }
 }
@@ -189,7 +187,7 @@ void SequenceRun::Begin() {
   if (state_ == State::kWaiting) {
     // A sequence without reads is not looked up. If all of it were cached, a pass would have
     // nothing to compute.
-    pages_.Open(/*look_up=*/!score_reads_.empty() || !completions_.empty());
+    pages_.Open(/*look_up=*/!sequence_.reads.empty() || !completions_.empty());
     state_ = State::kPrefill;
   }
   PlaceReads();
@@ -428,7 +426,7 @@ void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends)
   const std::vector<bool> needed = NeededPieces(pieces);
   added_rows_ = 0;
   if (std::any_of(needed.begin(), needed.end(), [](bool is_needed) { return is_needed; })) {
-    pass.BeginSequence(weighting_);
+    pass.BeginSequence(sequence_.block_weighting);
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (needed[i]) {
@@ -452,7 +450,7 @@ void SequenceRun::AddStep(PassBuilder& pass) {
   const TextSteps::Step step = steps_->Next();
   const auto begin = static_cast<std::int32_t>(step.rows.begin);
   const auto end = static_cast<std::int32_t>(step.rows.end);
-  pass.BeginSequence(weighting_);
+  pass.BeginSequence(sequence_.block_weighting);
   pass.BeginStep(step.stages, step.work);
   added_rows_ = 0;
   const std::int32_t end_read = step.has_reads ? end : 0;
@@ -476,14 +474,10 @@ void SequenceRun::AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t e
   const SequencePart& part = parts_[piece.part];
   const PlanSegment& segment = piece.segment;
   const std::int64_t first_computed = pass.computed_rows();
-  const auto computed = [&](const auto& of_part) {
-    return std::span(of_part).subspan(
-        static_cast<std::size_t>(piece.first_row + segment.compute_begin),
-        static_cast<std::size_t>(segment.computed()));
-  };
-  pass.AddSegment(
-      segment, computed(part.tokens),
-      part.token_types.empty() ? std::span<const std::uint8_t>() : computed(part.token_types));
+  const std::int32_t computed_begin = piece.first_row + segment.compute_begin;
+  const std::int32_t computed_end = piece.first_row + segment.compute_end;
+  pass.AddSegment(segment, part.Tokens(computed_begin, computed_end),
+                  part.TokenTypes(computed_begin, computed_end));
   added_rows_ += segment.computed();
   for (std::size_t i = 0; i < part.reads.size(); ++i) {
     const std::int32_t row = part.reads[i].row - piece.first_row;
@@ -508,7 +502,7 @@ void SequenceRun::AddRead(PassBuilder& pass, const SequencePart& part, std::size
     return;
   }
   const auto index = static_cast<std::size_t>(target);
-  const std::int64_t rows = proto::RowsOfRead(score_reads_[index]);
+  const std::int64_t rows = proto::RowsOfRead(sequence_.reads[index]);
   const std::int64_t left =
       rows == 1 ? 1 : std::ranges::count(part.reads, target, &SequencePart::Read::target);
   pass.AddPooledRead(row, {.raw = wanted.read.raw,
@@ -543,7 +537,7 @@ void SequenceRun::TakeToken(Completion& completion, const proto::RowLogits& row)
   const TokenChooser::Choice choice = completion.generation.chooser->Take(row);
   switch (choice.kind) {
     case TokenChooser::Choice::Kind::kToken:
-      part.tokens.push_back(choice.token);
+      part.generated.push_back(choice.token);
       break;
     case TokenChooser::Choice::Kind::kReadAgain:
       break;

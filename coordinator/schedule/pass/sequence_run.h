@@ -29,13 +29,15 @@ class PassBuilder;
 /// pass also falls back to it when no page is free.
 class SequenceRun {
  public:
-  /// `generations` are those of the sequence. Together they passed CapacityFault. The cache must
-  /// outlive the run. `limits` decide whether the sequence is cut, and which of its K/V must
-  /// outlive a pass; they may be lower than those of passes. With `cut`, the sequence is a text
-  /// that is computed in steps: only AddStep adds it.
-  SequenceRun(proto::PackedSequence sequence, std::vector<Generation> generations, std::string salt,
-              BlockCache& cache, const proto::PlanLimits& limits,
+  /// `generations` are those of the sequence. Together they passed CapacityFault. The sequence,
+  /// which must not change, and the cache must outlive the run. `limits` decide whether the
+  /// sequence is cut, and which of its K/V must outlive a pass; they may be lower than those of
+  /// passes. With `cut`, the sequence is a text that is computed in steps: only AddStep adds it.
+  SequenceRun(const proto::PackedSequence& sequence, std::vector<Generation> generations,
+              std::string salt, BlockCache& cache, const proto::PlanLimits& limits,
               const std::optional<TextCut>& cut = std::nullopt);
+  SequenceRun(proto::PackedSequence&&, std::vector<Generation>, std::string, BlockCache&,
+              const proto::PlanLimits&, const std::optional<TextCut>& = std::nullopt) = delete;
 
   SequenceRun(const SequenceRun&) = delete;
   SequenceRun& operator=(const SequenceRun&) = delete;
@@ -171,10 +173,8 @@ class SequenceRun {
   void TakeToken(Completion& completion, const proto::RowLogits& row);
 
   const proto::PlanLimits limits_;
-  const std::vector<proto::LabelList> label_lists_;
-  const proto::BlockWeighting weighting_;
-  const std::vector<proto::RowRead> score_reads_;
-  std::vector<proto::RowLogits> results_;  // [score_reads_]
+  const proto::PackedSequence& sequence_;
+  std::vector<proto::RowLogits> results_;  // [reads of the sequence]
   std::vector<Completion> completions_;
   std::vector<SequencePart> parts_;  // [segments]
   const bool takes_several_passes_;

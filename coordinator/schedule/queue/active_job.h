@@ -26,11 +26,11 @@ namespace scorecast::coordinator {
 
 class BlockCache;
 
-/// One sequence of a job. While it waits for its turn it is kept as it was submitted, because a
-/// run takes more memory and has tokens of its own.
+/// One sequence of a job. While it waits for its turn it has no run, which would take memory.
 struct ActiveSequence {
-  proto::PackedSequence sequence;  ///< Empty as soon as it has begun: see ActiveJob::KeepRun.
+  proto::PackedSequence sequence;  ///< Empty as soon as it is done.
   std::unique_ptr<SequenceRun> run;
+  bool has_begun = false;  ///< The run has begun, if only to be preempted later.
   bool is_done = false;
   PassCost cost;  ///< What a single pass needs to compute it if nothing is cached.
   PassWork work;  ///< The same, as far as time depends on it.
@@ -57,9 +57,6 @@ struct ActiveJob {
   /// The run of a sequence that is not done. If there is none, it is made, with the sequence's
   /// `max_rows` in place of that of the limits. The cache must outlive it.
   SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, proto::PlanLimits limits);
-  /// A run has begun or not: it stays, or the sequence waits without a run again.
-  void KeepRun(std::size_t sequence) { sequences[sequence].sequence = {}; }
-  void DropRun(std::size_t sequence) { sequences[sequence].run.reset(); }
   /// Those of one sequence.
   std::vector<Generation> GenerationsOf(std::size_t sequence) const;
 

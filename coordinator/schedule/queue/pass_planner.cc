@@ -267,12 +267,12 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
     pages_.Wait(ref.entry(), state.pages, TagsOf(ref));
   }
   if (!began_before && run.is_under_way()) {
-    ref.job->KeepRun(ref.sequence);
+    state.has_begun = true;
     if (state.takes_several_passes) {
       pages_.Begin(ref.entry(), state.pages);
     }
-  } else if (!began_before && !state.sequence.segments.empty()) {
-    ref.job->DropRun(ref.sequence);
+  } else if (!state.has_begun) {
+    state.run.reset();
   }
   return outcome;
 }
@@ -296,7 +296,7 @@ SequenceRun::Outcome PassPlanner::AddStep(PassBuilder& pass, const SequenceRef& 
   }
   SequenceRun& run = ref.job->RunOf(ref.sequence, cache_, limits_);
   run.AddStep(pass);
-  ref.job->KeepRun(ref.sequence);
+  ref.state().has_begun = true;
   text_ = ref.entry();
   queue_.ChargeNext(pass.seconds());
   RecordAdded(ref, now);
@@ -452,6 +452,7 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
       pages_.End(ref.entry());
       EndText(ref.entry());
       state.run.reset();
+      state.sequence = {};
       state.is_done = true;
       if (--job.unfinished_sequences == 0) {
         job.finished = now;
