@@ -14,29 +14,24 @@ namespace scorecast::coordinator {
 using proto::Check;
 
 ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now)
-    : done(std::move(job.done)),
+    : given(std::move(job)),
       submitted(now),
-      size(SizeOf(job.sequences)),
-      sequences(job.sequences.size()),
-      generations(std::move(job.generations)),
-      path{std::move(job.client), job.priority},
-      deadline(job.deadline),
-      max_wait_seconds(job.max_wait_seconds),
-      max_client_tokens(job.max_client_tokens),
-      cache_salt(std::move(job.cache_salt)),
-      rows(job.sequences.size()),
-      unfinished_sequences(job.sequences.size()) {
+      size(SizeOf(given.sequences)),
+      sequences(given.sequences.size()),
+      path{given.client, given.priority},
+      result{.rows = std::vector<std::vector<proto::RowLogits>>(given.sequences.size())},
+      unfinished_sequences(given.sequences.size()) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
+    proto::PackedSequence& sequence = given.sequences[i];
     ActiveSequence& active = sequences[i];
-    active.sequence = std::move(job.sequences[i]);
-    active.sequence.NarrowReads(limits.pooled_rows);
+    sequence.NarrowReads(limits.pooled_rows);
     const std::vector<Generation> own = GenerationsOf(i);
-    Check(active.sequence.rows() > 0, "a sequence has rows");
-    Check(!CapacityFault(active.sequence, limits, own), "a sequence can be computed");
-    active.cost = CostOf(active.sequence, limits, own);
-    active.work = WorkOf(active.sequence, limits.reach);
-    active.page_digests = PageDigests(active.sequence, cache_salt);
-    active.waiting_rows = active.sequence.rows();
+    Check(sequence.rows() > 0, "a sequence has rows");
+    Check(!CapacityFault(sequence, limits, own), "a sequence can be computed");
+    active.cost = CostOf(sequence, limits, own);
+    active.work = WorkOf(sequence, limits.reach);
+    active.page_digests = PageDigests(sequence, given.cache_salt);
+    active.waiting_rows = sequence.rows();
   }
 }
 
@@ -45,15 +40,27 @@ SequenceRun& ActiveJob::RunOf(std::size_t sequence, BlockCache& cache, proto::Pl
   if (active.run == nullptr) {
     Check(!active.is_done, "a sequence is computed once");
     limits.max_rows = active.max_rows;
-    active.run = std::make_unique<SequenceRun>(active.sequence, GenerationsOf(sequence), cache_salt,
-                                               cache, limits, active.cut);
+    active.run = std::make_unique<SequenceRun>(given.sequences[sequence], GenerationsOf(sequence),
+                                               given.cache_salt, cache, limits, active.cut);
   }
   return *active.run;
 }
 
+void ActiveJob::EndSequence(std::size_t sequence) {
+  sequences[sequence].run.reset();
+  sequences[sequence].is_done = true;
+  given.sequences[sequence] = {};
+}
+
+void ActiveJob::Clear() {
+  sequences.clear();
+  given.sequences.clear();
+  result.rows->clear();
+}
+
 std::vector<Generation> ActiveJob::GenerationsOf(std::size_t sequence) const {
   std::vector<Generation> of_sequence;
-  std::copy_if(generations.begin(), generations.end(), std::back_inserter(of_sequence),
+  std::copy_if(given.generations.begin(), given.generations.end(), std::back_inserter(of_sequence),
                [&](const Generation& generation) { return generation.sequence == sequence; });
   return of_sequence;
 }
@@ -73,10 +80,14 @@ std::int64_t ActiveJob::waiting_rows() const {
 }
 
 void ActiveJob::CallDone() {
-  using Rows = decltype(JobResult::rows);
-  const auto call = std::move(done);
-  call(JobResult{error ? Rows(proto::Unexpected(*std::move(error))) : Rows(std::move(rows)),
-                 cached_tokens, started.value_or(finished), finished});
+  if (error) {
+    result.rows = proto::Unexpected(*std::move(error));
+  }
+  if (!has_started) {
+    result.started = result.finished;
+  }
+  const auto call = std::move(given.done);
+  call(std::move(result));
 }
 
 }  // namespace scorecast::coordinator

@@ -2,10 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "coordinator/schedule/clock.h"
@@ -20,15 +18,14 @@
 #include "proto/base/error.h"
 #include "proto/plan/forward_plan.h"
 #include "proto/plan/packed_sequence.h"
-#include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
 class BlockCache;
 
-/// One sequence of a job. While it waits for its turn it has no run, which would take memory.
+/// How far one sequence of a job is. While it waits for its turn it has no run, which would take
+/// memory.
 struct ActiveSequence {
-  proto::PackedSequence sequence;  ///< Empty as soon as it is done.
   std::unique_ptr<SequenceRun> run;
   bool has_begun = false;  ///< The run has begun, if only to be preempted later.
   bool is_done = false;
@@ -48,8 +45,9 @@ struct ActiveSequence {
   std::optional<TextCut> cut;
 };
 
-/// A job from its submission to its result. The fields are guarded by the scheduler's lock; a job
-/// that has left the planner belongs to the thread that calls it back.
+/// A job from its submission to its result: what was submitted, what will be returned, and how far
+/// it is. The fields are guarded by the scheduler's lock; a job that has left the planner belongs
+/// to the thread that calls it back.
 struct ActiveJob {
   /// The limits never change, so the constructor needs no lock.
   ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now);
@@ -57,6 +55,10 @@ struct ActiveJob {
   /// The run of a sequence that is not done. If there is none, it is made, with the sequence's
   /// `max_rows` in place of that of the limits. The cache must outlive it.
   SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, proto::PlanLimits limits);
+  /// The sequence is done, and needs neither its run nor its tokens any more.
+  void EndSequence(std::size_t sequence);
+  /// Frees all sequences and what is computed of them.
+  void Clear();
   /// Those of one sequence.
   std::vector<Generation> GenerationsOf(std::size_t sequence) const;
 
@@ -65,26 +67,19 @@ struct ActiveJob {
   /// Prompt rows in no pass yet.
   std::int64_t waiting_rows() const;
 
-  /// Hands the result, or the error, to `done`.
+  /// Hands the result, or the error, to the job's `done`.
   void CallDone();
 
-  std::function<void(JobResult)> done;
+  Job given;  ///< A sequence is empty as soon as it is done.
   JobTicket ticket = 0;
   const Clock::time_point submitted;
   JobSize size;
-  std::vector<ActiveSequence> sequences;
-  std::vector<Generation> generations;
+  std::vector<ActiveSequence> sequences;  ///< [sequences]
   FairPath path;
-  std::optional<Clock::time_point> deadline;
-  double max_wait_seconds;                        ///< See Job.
-  std::optional<std::int64_t> max_client_tokens;  ///< See Job.
-  std::string cache_salt;
-  std::vector<std::vector<proto::RowLogits>> rows;  ///< [sequences][reads], of those that are done.
-  std::int64_t rows_bytes = 0;                      ///< RowsBytes of `rows`.
-  std::int64_t cached_tokens = 0;
+  JobResult result;             ///< Has the rows of sequences that are done.
+  std::int64_t rows_bytes = 0;  ///< RowsBytes of these rows.
   std::size_t unfinished_sequences = 0;
-  std::optional<Clock::time_point> started;
-  Clock::time_point finished;
+  bool has_started = false;  ///< `result.started` is set.
   /// Why the job is dropped, which happens as soon as none of its rows is in a pass.
   std::optional<proto::Error> error;
   bool is_dropped = false;
@@ -97,6 +92,7 @@ struct SequenceRef {
   JobPointer job;
   std::size_t sequence = 0;
 
+  const proto::PackedSequence& given() const { return job->given.sequences[sequence]; }
   ActiveSequence& state() const { return job->sequences[sequence]; }
   /// There is a run: see ActiveJob::RunOf.
   SequenceRun& run() const { return *state().run; }

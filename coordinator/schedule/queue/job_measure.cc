@@ -61,18 +61,18 @@ JobWork JobMeasure::Measure(const JobPointer& job) const {
 
 PassWork JobMeasure::WorkLeft(const SequenceRef& ref, const IsExpected& is_expected) const {
   const ActiveSequence& state = ref.state();
-  const proto::PackedSequence& sequence = state.sequence;
-  if (!cache_.is_enabled() || (sequence.reads.empty() && ref.job->generations.empty())) {
+  const proto::PackedSequence& sequence = ref.given();
+  if (!cache_.is_enabled() || (sequence.reads.empty() && ref.job->given.generations.empty())) {
     return state.work;
   }
   return WorkOf(
       sequence, limits_.reach,
-      CachedRows({sequence, ref.job->cache_salt, state.page_digests}, cache_, is_expected));
+      CachedRows({sequence, ref.job->given.cache_salt, state.page_digests}, cache_, is_expected));
 }
 
 void JobMeasure::Size(const SequenceRef& ref, const PassWork& left) const {
   ActiveSequence& state = ref.state();
-  const proto::PackedSequence& sequence = state.sequence;
+  const proto::PackedSequence& sequence = ref.given();
   const std::vector<Generation> generations = ref.job->GenerationsOf(ref.sequence);
   const auto decide = [&](std::int32_t max_rows) {
     proto::PlanLimits limits = limits_;

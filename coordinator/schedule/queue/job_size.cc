@@ -24,7 +24,8 @@ JobSize SizeOf(std::span<const proto::PackedSequence> sequences) {
   std::unordered_set<const void*> counted;
   for (const proto::PackedSequence& sequence : sequences) {
     size.tokens += static_cast<std::int64_t>(sequence.tokens.size());
-    size.bytes += static_cast<std::int64_t>(sizeof(ActiveSequence) + sizeof(SequenceRef)) +
+    size.bytes += static_cast<std::int64_t>(sizeof(proto::PackedSequence) + sizeof(ActiveSequence) +
+                                            sizeof(SequenceRef)) +
                   BytesOf(sequence.tokens) + BytesOf(sequence.token_types) +
                   BytesOf(sequence.segments) + BytesOf(sequence.reads) +
                   BytesOf(sequence.label_lists);

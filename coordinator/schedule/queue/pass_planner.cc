@@ -155,7 +155,7 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
     }
     if (!job->is_dropped) {
       job->is_dropped = true;
-      job->finished = now;
+      job->result.finished = now;
       waiting_rows_ -= job->waiting_rows();
       bytes_ -= job->size.bytes + job->rows_bytes;
       for (std::size_t i = 0; i < job->sequences.size(); ++i) {
@@ -163,9 +163,8 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
         EndText({job->ticket, i});
         expected_.Drop({job->ticket, i}, job->sequences[i].page_digests);
       }
-      job->sequences.clear();
-      job->rows.clear();
-      if (!job->started) {
+      job->Clear();
+      if (!job->has_started) {
         EndWaiting(*job);
       }
       dropped.push_back(job);
@@ -417,8 +416,8 @@ bool PassPlanner::IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) co
 
 void PassPlanner::RecordAdded(const SequenceRef& ref, Clock::time_point now) {
   ActiveJob& job = *ref.job;
-  if (!job.started) {
-    job.started = now;
+  if (!std::exchange(job.has_started, true)) {
+    job.result.started = now;
     EndWaiting(job);
   }
   in_pass_.push_back(ref);
@@ -441,21 +440,18 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
     run.Take(rows.first(reads));
     rows = rows.subspan(reads);
     if (run.is_done()) {
-      ActiveSequence& state = ref.state();
-      std::vector<proto::RowLogits>& results = job.rows[ref.sequence];
+      std::vector<proto::RowLogits>& results = (*job.result.rows)[ref.sequence];
       results = std::move(run.results());
       const std::int64_t results_bytes = RowsBytes(results);
       job.rows_bytes += results_bytes;
       bytes_ += results_bytes;
-      job.cached_tokens += run.cached_rows();
+      job.result.cached_tokens += run.cached_rows();
       running_.Remove(ref);
       pages_.End(ref.entry());
       EndText(ref.entry());
-      state.run.reset();
-      state.sequence = {};
-      state.is_done = true;
+      job.EndSequence(ref.sequence);
       if (--job.unfinished_sequences == 0) {
-        job.finished = now;
+        job.result.finished = now;
         bytes_ -= job.size.bytes + job.rows_bytes;
         done.push_back(ref.job);
       }

@@ -73,9 +73,9 @@ std::optional<proto::Error> Scheduler::QueueFault(const ActiveJob& job, const Jo
                           .digest = digest,
                           .size = job.size,
                           .forecast = planner_->ForecastFor(job.path, work),
-                          .deadline = job.deadline,
-                          .max_wait_seconds = job.max_wait_seconds,
-                          .max_client_tokens = job.max_client_tokens};
+                          .deadline = job.given.deadline,
+                          .max_wait_seconds = job.given.max_wait_seconds,
+                          .max_client_tokens = job.given.max_client_tokens};
   double pass_seconds = 0;
   if (planner_->is_pass_in_flight()) {
     const std::chrono::duration<double> elapsed = now - pass_began_;
@@ -99,7 +99,7 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
   const std::uint64_t digest = DigestOf(job.sequences);
   const auto active = std::make_shared<ActiveJob>(std::move(job), limits(), options_.now());
   if (active->sequences.empty()) {
-    active->finished = options_.now();
+    active->result.finished = options_.now();
     active->CallDone();
     return kNoTicket;
   }
@@ -111,7 +111,7 @@ Scheduler::Ticket Scheduler::Submit(Job job) {
     active->error = stops_ ? Draining() : QueueFault(*active, work, digest);
     if (active->error) {
       lock.unlock();
-      active->finished = options_.now();
+      active->result.finished = options_.now();
       active->CallDone();
       return kNoTicket;
     }
