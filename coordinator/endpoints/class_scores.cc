@@ -1,6 +1,8 @@
 #include "coordinator/endpoints/class_scores.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/row_scores.h"
@@ -9,14 +11,14 @@ namespace scorecast::coordinator {
 
 proto::Expected<std::vector<double>> ClassScores::Of(const proto::RowLogits& row,
                                                      std::size_t index) const {
-  RowReadout readout;
-  readout.kind = row.label_logits.size() == 1 ? ScoreKind::kSigmoid : ScoreKind::kSoftmax;
-  readout.kind = is_raw ? ScoreKind::kLogit : readout.kind;
-  std::optional<RowScores> scores = ScoresOfRow(row, readout);
+  const ScoreKind of_classes =
+      row.label_logits.size() == 1 ? ScoreKind::kSigmoid : ScoreKind::kSoftmax;
+  std::optional<std::vector<double>> scores =
+      ScoresOfRow(row, is_raw ? ScoreKind::kLogit : of_classes, /*temperature=*/1);
   if (!scores) {
     return proto::Unexpected(NotFinite(At(field, index)));
   }
-  return std::move(scores->scores);
+  return *std::move(scores);
 }
 
 }  // namespace scorecast::coordinator

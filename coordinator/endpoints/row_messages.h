@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "coordinator/request/row_scores.h"
 #include "coordinator/request/values.h"
+#include "proto/plan/row_logits.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -23,18 +25,32 @@ inline void SetTopLogprobs(const std::vector<TokenLogprob>& top, v1::TokenLogpro
   }
 }
 
-/// Adds what `readout` asks for to the lists of a response.
+/// Adds what `readout` asks for to the lists of a response. False if a number of the row is not
+/// finite: there is no response then.
 template <typename Response>
-void AddRow(const RowScores& row, const RowReadout& readout, Response& response) {
+bool AddRow(const proto::RowLogits& row, const RowReadout& readout, Response& response) {
   if (readout.scores) {
-    SetNumbers(row.scores, *response.add_scores());
+    const auto scores = ScoresOfRow(row, readout.kind, readout.temperature);
+    if (!scores) {
+      return false;
+    }
+    SetNumbers(*scores, *response.add_scores());
   }
   if (readout.token_logprobs) {
-    SetNumbers(row.token_logprobs, *response.add_token_logprobs());
+    const auto logprobs = LogprobsOfRow(row);
+    if (!logprobs) {
+      return false;
+    }
+    SetNumbers(*logprobs, *response.add_token_logprobs());
   }
   if (readout.top_logprobs) {
-    SetTopLogprobs(row.top_logprobs, *response.add_top_logprobs());
+    const auto top = TopLogprobsOfRow(row);
+    if (!top) {
+      return false;
+    }
+    SetTopLogprobs(*top, *response.add_top_logprobs());
   }
+  return LogitsAreFinite(row);
 }
 
 }  // namespace scorecast::coordinator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <utility>
 
 namespace scorecast::coordinator {
 namespace {
@@ -13,17 +13,6 @@ double LogProbability(const RowLogits& row, float logit) {
   return static_cast<double>(logit) - static_cast<double>(row.max) - std::log(row.sum_exp);
 }
 
-std::vector<double> LabelLogProbabilities(const RowLogits& row) {
-  std::vector<double> result;
-  result.reserve(row.label_logits.size());
-  for (const float logit : row.label_logits) {
-    result.push_back(LogProbability(row, logit));
-  }
-  return result;
-}
-
-/// Computed from the logits even if log-probabilities are computed as well, so that no bit depends
-/// on the response's other fields.
 std::vector<double> Softmax(const std::vector<float>& logits, double temperature) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> result;
@@ -45,80 +34,70 @@ double Sigmoid(double logit) {
   return (logit < 0 ? e : 1) / (1 + e);
 }
 
-/// The scores that follow from the labels' logits alone.
-std::vector<double> LabelScores(const std::vector<float>& logits, const RowReadout& readout) {
-  if (readout.kind == ScoreKind::kSoftmax) {
-    return Softmax(logits, readout.temperature);
-  }
-  std::vector<double> result(logits.begin(), logits.end());
-  if (readout.kind == ScoreKind::kSigmoid) {
-    std::transform(result.begin(), result.end(), result.begin(), &Sigmoid);
-  }
-  return result;
-}
-
-std::vector<TokenLogprob> TopLogProbabilities(const RowLogits& row) {
-  std::vector<TokenLogprob> result;
-  result.reserve(row.top.size());
-  for (const auto& [id, logit] : row.top) {
-    result.emplace_back(id, LogProbability(row, logit));
-  }
-  // Different logits may have the same log-probability. Such tokens are ordered by id.
-  std::sort(result.begin(), result.end(), [](const TokenLogprob& a, const TokenLogprob& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
-  return result;
-}
-
-bool AllFinite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
-}
-
-bool AllFinite(const std::vector<TokenLogprob>& values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](const TokenLogprob& v) { return std::isfinite(v.second); });
-}
-
-/// Called before anything is sorted, because NaN has no place in an order.
-bool LogitsAreFinite(const RowLogits& row) {
-  return std::all_of(row.label_logits.begin(), row.label_logits.end(),
-                     [](float v) { return std::isfinite(v); }) &&
-         std::all_of(row.top.begin(), row.top.end(),
-                     [](const auto& v) { return std::isfinite(v.second); });
+std::optional<std::vector<double>> IfFinite(std::vector<double> values) {
+  const bool are_finite = std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+  return are_finite ? std::optional(std::move(values)) : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<RowScores> ScoresOfRow(const RowLogits& row, const RowReadout& readout) {
+bool LogitsAreFinite(const RowLogits& row) {
+  return std::ranges::all_of(row.label_logits, [](float logit) { return std::isfinite(logit); }) &&
+         std::ranges::all_of(row.top, [](const auto& one) { return std::isfinite(one.second); });
+}
+
+std::optional<std::vector<double>> ScoresOfRow(const RowLogits& row, ScoreKind kind,
+                                               double temperature) {
+  if (kind == ScoreKind::kProbability) {
+    std::optional<std::vector<double>> scores = LogprobsOfRow(row);
+    if (!scores) {
+      return std::nullopt;
+    }
+    std::ranges::transform(*scores, scores->begin(),
+                           [](double logprob) { return std::exp(logprob); });
+    return IfFinite(*std::move(scores));
+  }
   if (!LogitsAreFinite(row)) {
     return std::nullopt;
   }
-  RowScores result;
-  if (readout.top_logprobs) {
-    result.top_logprobs = TopLogProbabilities(row);
+  if (kind == ScoreKind::kSoftmax) {
+    return IfFinite(Softmax(row.label_logits, temperature));
   }
-  const bool are_probabilities = readout.scores && readout.kind == ScoreKind::kProbability;
-  if (readout.token_logprobs || are_probabilities) {
-    std::vector<double> logprobs = LabelLogProbabilities(row);
-    if (!AllFinite(logprobs)) {
-      return std::nullopt;
-    }
-    if (are_probabilities) {
-      result.scores.reserve(logprobs.size());
-      std::transform(logprobs.begin(), logprobs.end(), std::back_inserter(result.scores),
-                     [](double logprob) { return std::exp(logprob); });
-    }
-    if (readout.token_logprobs) {
-      result.token_logprobs = std::move(logprobs);
-    }
+  std::vector<double> scores(row.label_logits.begin(), row.label_logits.end());
+  if (kind == ScoreKind::kSigmoid) {
+    std::ranges::transform(scores, scores.begin(), &Sigmoid);
   }
-  if (readout.scores && !are_probabilities) {
-    result.scores = LabelScores(row.label_logits, readout);
-  }
-  if (!AllFinite(result.scores) || !AllFinite(result.top_logprobs)) {
+  return IfFinite(std::move(scores));
+}
+
+std::optional<std::vector<double>> LogprobsOfRow(const RowLogits& row) {
+  if (!LogitsAreFinite(row)) {
     return std::nullopt;
   }
-  return result;
+  std::vector<double> logprobs;
+  logprobs.reserve(row.label_logits.size());
+  for (const float logit : row.label_logits) {
+    logprobs.push_back(LogProbability(row, logit));
+  }
+  return IfFinite(std::move(logprobs));
+}
+
+std::optional<std::vector<TokenLogprob>> TopLogprobsOfRow(const RowLogits& row) {
+  if (!LogitsAreFinite(row)) {
+    return std::nullopt;  // NaN has no place in an order.
+  }
+  std::vector<TokenLogprob> top;
+  top.reserve(row.top.size());
+  for (const auto& [id, logit] : row.top) {
+    top.emplace_back(id, LogProbability(row, logit));
+  }
+  // Different logits may have the same log-probability. Such tokens are ordered by id.
+  std::ranges::sort(top, [](const TokenLogprob& a, const TokenLogprob& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  const bool are_finite =
+      std::ranges::all_of(top, [](const TokenLogprob& one) { return std::isfinite(one.second); });
+  return are_finite ? std::optional(std::move(top)) : std::nullopt;
 }
 
 proto::Error NotFinite(const std::string& field) {

@@ -26,17 +26,21 @@ struct RowReadout {
   }
 };
 
-/// Only what the readout asks for is set.
-struct RowScores {
-  std::vector<double> scores;              ///< [labels]
-  std::vector<double> token_logprobs;      ///< [labels]
-  std::vector<TokenLogprob> top_logprobs;  ///< Best first.
-};
+// What a response needs of a row, in float64. Each is computed from the logits alone, so that no
+// bit depends on the response's other fields. None of them is returned if a logit of the row, or a
+// number that follows from them, is not finite.
 
-/// Log-probability = logit - max - log(sum_exp), in float64. The softmax is over the labels in
-/// their order, from the logits minus the largest of them, divided by the temperature. Returns
-/// nothing if a number is not finite.
-std::optional<RowScores> ScoresOfRow(const proto::RowLogits& row, const RowReadout& readout);
+/// Whether the logits of the labels and of the best tokens are finite.
+bool LogitsAreFinite(const proto::RowLogits& row);
+
+/// [labels] The softmax is over the labels in their order, from the logits minus the largest of
+/// them, divided by the temperature.
+std::optional<std::vector<double>> ScoresOfRow(const proto::RowLogits& row, ScoreKind kind,
+                                               double temperature);
+/// [labels] Log-probability = logit - max - log(sum_exp).
+std::optional<std::vector<double>> LogprobsOfRow(const proto::RowLogits& row);
+/// Best first.
+std::optional<std::vector<TokenLogprob>> TopLogprobsOfRow(const proto::RowLogits& row);
 
 /// The 500 for a row with a number that is not finite. `field` is the part of the request that the
 /// row belongs to.

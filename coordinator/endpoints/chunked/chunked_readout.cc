@@ -19,11 +19,9 @@ std::optional<Error> AddScores(const ChunkedReadout& readout,
     return std::nullopt;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::optional<RowScores> scores = ScoresOfRow(rows[i], readout.row);
-    if (!scores) {
+    if (!AddRow(rows[i], readout.row, response)) {
       return NotFinite(readout.questions[i]);
     }
-    AddRow(*scores, readout.row, response);
   }
   return std::nullopt;
 }

@@ -16,31 +16,19 @@ using proto::Expected;
 using proto::RowLogits;
 using proto::Unexpected;
 
-/// False if a number of the row is not finite.
-bool AddItemRow(const RowLogits& row, const ScoreReadout& readout, v1::ScoreResponse& response) {
-  const std::optional<RowScores> scores = ScoresOfRow(row, readout.row);
-  if (!scores) {
-    return false;
-  }
-  AddRow(*scores, readout.row, response);
-  return true;
-}
-
-/// The same. The query's row is added before those of the items.
+/// Adds the query's row before those of the items. False if a number of it is not finite.
 bool AddQueryRow(const RowLogits& row, const ScoreReadout& readout, v1::ScoreResponse& response) {
+  if (readout.query_token_logprobs) {
+    const auto logprobs = LogprobsOfRow(row);
+    if (!logprobs) {
+      return false;
+    }
+    SetNumbers(*logprobs, *response.mutable_query_token_logprobs());
+  }
   RowReadout of_query = readout.row;
   of_query.scores = false;
-  of_query.token_logprobs = readout.query_token_logprobs;
-  const std::optional<RowScores> scores = ScoresOfRow(row, of_query);
-  if (!scores) {
-    return false;
-  }
-  if (readout.query_token_logprobs) {
-    SetNumbers(scores->token_logprobs, *response.mutable_query_token_logprobs());
-  }
   of_query.token_logprobs = false;
-  AddRow(*scores, of_query, response);
-  return true;
+  return AddRow(row, of_query, response);
 }
 
 std::unique_ptr<EndpointResponse> ToResponse(std::unique_ptr<v1::ScoreResponse> message,
@@ -79,7 +67,7 @@ Expected<std::unique_ptr<EndpointResponse>> ScoreReadout::Respond(const JobRows&
   }
   for (std::size_t item = 0; item < item_rows.size(); ++item) {
     for (std::size_t i = 0; i < rows_of(item); ++i) {
-      if (!AddItemRow(*read.at(query_rows + item_rows[item] + i), *this, *message)) {
+      if (!AddRow(*read.at(query_rows + item_rows[item] + i), row, *message)) {
         return Unexpected(NotFinite(At("items", item)));
       }
     }
