@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "coordinator/prompts/sequence_layout.h"
 #include "coordinator/schedule/pages/block_cache.h"
@@ -57,7 +58,8 @@ ForwardPlan PlanOf(const std::vector<PackedSequence>& sequences, const proto::Pl
   coordinator::BlockCache no_cache(0, 0);
   coordinator::PassBuilder pass(limits);
   for (const PackedSequence& sequence : sequences) {
-    coordinator::SequenceRun run(sequence, {}, "", no_cache, limits);
+    std::vector<proto::RowLogits> results;
+    coordinator::SequenceRun run(sequence, results, {}, "", no_cache, limits);
     proto::Check(run.AddWhole(pass) == coordinator::SequenceRun::Outcome::kAdded,
                  "the workload fits a pass");
   }

@@ -77,12 +77,13 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
     const std::vector<PackedSequence>& sequences, Buckets buckets) {
   coordinator::BlockCache no_cache(0, 0);
   coordinator::PassBuilder pass(limits_);
-  std::vector<std::unique_ptr<coordinator::SequenceRun>> runs;
   std::vector<PackedSequence> narrowed = sequences;
-  for (PackedSequence& sequence : narrowed) {
-    sequence.NarrowReads(limits_.pooled_rows);
+  std::vector<std::vector<RowLogits>> results(sequences.size());
+  std::vector<std::unique_ptr<coordinator::SequenceRun>> runs;
+  for (std::size_t i = 0; i < narrowed.size(); ++i) {
+    narrowed[i].NarrowReads(limits_.pooled_rows);
     runs.push_back(std::make_unique<coordinator::SequenceRun>(
-        sequence, std::vector<coordinator::Generation>(), "", no_cache, limits_));
+        narrowed[i], results[i], std::vector<coordinator::Generation>(), "", no_cache, limits_));
     if (runs.back()->AddWhole(pass) != coordinator::SequenceRun::Outcome::kAdded) {
       throw std::logic_error("the test's sequences do not fit one pass");
     }
@@ -95,15 +96,14 @@ std::vector<std::vector<RowLogits>> Engine::RunTogether(
     plan.read_bucket = buckets.reads;
   }
   std::vector<RowLogits> rows = Run(plan);
-  std::vector<std::vector<RowLogits>> results;
+  if (!is_root()) {
+    return {};
+  }
   std::span<RowLogits> left = rows;
   for (const auto& run : runs) {
-    if (is_root()) {
-      const std::size_t reads = run->reads_in_pass();
-      run->Take(left.first(reads));
-      left = left.subspan(reads);
-      results.push_back(std::move(run->results()));
-    }
+    const std::size_t reads = run->reads_in_pass();
+    run->Take(left.first(reads));
+    left = left.subspan(reads);
   }
   return results;
 }
@@ -116,7 +116,8 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence) {
 std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence,
                                           coordinator::BlockCache& cache,
                                           const proto::PlanLimits& limits) {
-  coordinator::SequenceRun run(sequence, {}, "", cache, limits);
+  std::vector<RowLogits> results;
+  coordinator::SequenceRun run(sequence, results, {}, "", cache, limits);
   while (!run.is_done()) {
     coordinator::PassBuilder pass(limits);
     if (run.AddPart(pass, limits.max_rows) != coordinator::SequenceRun::Outcome::kAdded) {
@@ -127,7 +128,7 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence,
     run.Take(rows);
     cache.PassDone();
   }
-  return is_root() ? std::move(run.results()) : std::vector<RowLogits>();
+  return is_root() ? results : std::vector<RowLogits>();
 }
 
 std::vector<RowLogits> Engine::RunInSteps(const PackedSequence& text,
@@ -135,7 +136,8 @@ std::vector<RowLogits> Engine::RunInSteps(const PackedSequence& text,
   coordinator::BlockCache no_cache(0, 0);
   PackedSequence sequence = text;
   sequence.NarrowReads(limits_.pooled_rows);
-  coordinator::SequenceRun run(sequence, {}, "", no_cache, limits_, cut);
+  std::vector<RowLogits> results;
+  coordinator::SequenceRun run(sequence, results, {}, "", no_cache, limits_, cut);
   while (!run.is_done()) {
     coordinator::PassBuilder pass(limits_);
     run.AddStep(pass);
@@ -143,7 +145,7 @@ std::vector<RowLogits> Engine::RunInSteps(const PackedSequence& text,
     rows.resize(run.reads_in_pass());  // Ranks other than 0 have no rows.
     run.Take(rows);
   }
-  return is_root() ? std::move(run.results()) : std::vector<RowLogits>();
+  return is_root() ? results : std::vector<RowLogits>();
 }
 
 PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,

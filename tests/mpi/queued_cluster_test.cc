@@ -41,7 +41,8 @@ class QueuedClusterTest : public ::testing::Test {
     const proto::PackedSequence sequence =
         ItemsSequence(tokens(1, 5), {tokens(2, 3), tokens(3, 1)}, {1, 2});
     coordinator::BlockCache no_cache(0, 0);
-    coordinator::SequenceRun run(sequence, {}, "", no_cache, engine_.limits());
+    std::vector<RowLogits> results;
+    coordinator::SequenceRun run(sequence, results, {}, "", no_cache, engine_.limits());
     coordinator::PassBuilder pass(engine_.limits());
     run.AddWhole(pass);
     return std::move(pass).Take();

@@ -27,15 +27,16 @@ std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRow
 
 }  // namespace
 
-SequenceRun::SequenceRun(const PackedSequence& sequence, std::vector<Generation> generations,
-                         std::string salt, BlockCache& cache, const proto::PlanLimits& limits,
-                         const std::optional<TextCut>& cut)
+SequenceRun::SequenceRun(const PackedSequence& sequence, std::vector<proto::RowLogits>& results,
+                         std::vector<Generation> generations, std::string salt, BlockCache& cache,
+                         const proto::PlanLimits& limits, const std::optional<TextCut>& cut)
     : limits_(limits),
       sequence_(sequence),
-      results_(sequence.reads.size()),
+      results_(results),
       parts_(PartsOf(sequence, limits, generations)),
       takes_several_passes_(TakesSeveralPasses(sequence, limits, generations)),
       pages_(parts_, takes_several_passes_, std::move(salt), cache) {
+  results_.resize(sequence.reads.size());
   for (Generation& generation : generations) {
     completions_.push_back({std::move(generation)});
   }

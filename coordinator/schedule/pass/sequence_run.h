@@ -23,21 +23,24 @@ class BlockCache;
 class PassBuilder;
 
 /// Progress of one sequence and its completions: which rows remain to be computed or read, and
-/// which of them are in the pass in flight. A generated token is just one more row.
+/// which of them are in the pass in flight. A generated token is just one more row. The sequence
+/// and its results are its job's.
 ///
 /// K/V that only the current pass needs goes into pass-local storage. A sequence that fits into one
 /// pass also falls back to it when no page is free.
 class SequenceRun {
  public:
-  /// `generations` are those of the sequence. Together they passed CapacityFault. The sequence,
-  /// which must not change, and the cache must outlive the run. `limits` decide whether the
+  /// `results` becomes a row for each of the sequence's reads, as passes return them. `generations`
+  /// are those of the sequence. Together they passed CapacityFault. The sequence, which must not
+  /// change, the results and the cache must outlive the run. `limits` decide whether the
   /// sequence is cut, and which of its K/V must outlive a pass; they may be lower than those of
   /// passes. With `cut`, the sequence is a text that is computed in steps: only AddStep adds it.
-  SequenceRun(const proto::PackedSequence& sequence, std::vector<Generation> generations,
-              std::string salt, BlockCache& cache, const proto::PlanLimits& limits,
-              const std::optional<TextCut>& cut = std::nullopt);
-  SequenceRun(proto::PackedSequence&&, std::vector<Generation>, std::string, BlockCache&,
-              const proto::PlanLimits&, const std::optional<TextCut>& = std::nullopt) = delete;
+  SequenceRun(const proto::PackedSequence& sequence, std::vector<proto::RowLogits>& results,
+              std::vector<Generation> generations, std::string salt, BlockCache& cache,
+              const proto::PlanLimits& limits, const std::optional<TextCut>& cut = std::nullopt);
+  SequenceRun(proto::PackedSequence&&, std::vector<proto::RowLogits>&, std::vector<Generation>,
+              std::string, BlockCache&, const proto::PlanLimits&,
+              const std::optional<TextCut>& = std::nullopt) = delete;
 
   SequenceRun(const SequenceRun&) = delete;
   SequenceRun& operator=(const SequenceRun&) = delete;
@@ -102,7 +105,7 @@ class SequenceRun {
   /// See JobResult::cached_tokens.
   std::int64_t cached_rows() const { return cached_rows_.value_or(0); }
   /// [score reads]
-  std::vector<proto::RowLogits>& results() { return results_; }
+  const std::vector<proto::RowLogits>& results() const { return results_; }
 
  private:
   /// kWaiting -> kPrefill when the run is looked up in the cache, in order to be added to a pass.
@@ -174,7 +177,7 @@ class SequenceRun {
 
   const proto::PlanLimits limits_;
   const proto::PackedSequence& sequence_;
-  std::vector<proto::RowLogits> results_;  // [reads of the sequence]
+  std::vector<proto::RowLogits>& results_;  // [reads of the sequence]
   std::vector<Completion> completions_;
   std::vector<SequencePart> parts_;  // [segments]
   const bool takes_several_passes_;

@@ -40,10 +40,16 @@ SequenceRun& ActiveJob::RunOf(std::size_t sequence, BlockCache& cache, proto::Pl
   if (active.run == nullptr) {
     Check(!active.is_done, "a sequence is computed once");
     limits.max_rows = active.max_rows;
-    active.run = std::make_unique<SequenceRun>(given.sequences[sequence], GenerationsOf(sequence),
-                                               given.cache_salt, cache, limits, active.cut);
+    active.run = std::make_unique<SequenceRun>(given.sequences[sequence], (*result.rows)[sequence],
+                                               GenerationsOf(sequence), given.cache_salt, cache,
+                                               limits, active.cut);
   }
   return *active.run;
+}
+
+void ActiveJob::DropRun(std::size_t sequence) {
+  sequences[sequence].run.reset();
+  (*result.rows)[sequence] = {};
 }
 
 void ActiveJob::EndSequence(std::size_t sequence) {

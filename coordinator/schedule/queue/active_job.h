@@ -55,6 +55,8 @@ struct ActiveJob {
   /// The run of a sequence that is not done. If there is none, it is made, with the sequence's
   /// `max_rows` in place of that of the limits. The cache must outlive it.
   SequenceRun& RunOf(std::size_t sequence, BlockCache& cache, proto::PlanLimits limits);
+  /// The run has not begun: the sequence waits without one again.
+  void DropRun(std::size_t sequence);
   /// The sequence is done, and needs neither its run nor its tokens any more.
   void EndSequence(std::size_t sequence);
   /// Frees all sequences and what is computed of them.
@@ -76,8 +78,8 @@ struct ActiveJob {
   JobSize size;
   std::vector<ActiveSequence> sequences;  ///< [sequences]
   FairPath path;
-  JobResult result;             ///< Has the rows of sequences that are done.
-  std::int64_t rows_bytes = 0;  ///< RowsBytes of these rows.
+  JobResult result;             ///< Gets the rows of runs.
+  std::int64_t rows_bytes = 0;  ///< RowsBytes of sequences that are done.
   std::size_t unfinished_sequences = 0;
   bool has_started = false;  ///< `result.started` is set.
   /// Why the job is dropped, which happens as soon as none of its rows is in a pass.

@@ -271,7 +271,7 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
       pages_.Begin(ref.entry(), state.pages);
     }
   } else if (!state.has_begun) {
-    state.run.reset();
+    ref.job->DropRun(ref.sequence);
   }
   return outcome;
 }
@@ -440,9 +440,7 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
     run.Take(rows.first(reads));
     rows = rows.subspan(reads);
     if (run.is_done()) {
-      std::vector<proto::RowLogits>& results = (*job.result.rows)[ref.sequence];
-      results = std::move(run.results());
-      const std::int64_t results_bytes = RowsBytes(results);
+      const std::int64_t results_bytes = RowsBytes(run.results());
       job.rows_bytes += results_bytes;
       bytes_ += results_bytes;
       job.result.cached_tokens += run.cached_rows();

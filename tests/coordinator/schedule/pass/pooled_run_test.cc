@@ -66,7 +66,8 @@ struct Computed {
 };
 
 Computed ComputeText(const PackedSequence& text, const PlanLimits& limits, BlockCache& cache) {
-  SequenceRun run(text, {}, "", cache, limits);
+  std::vector<RowLogits> results;
+  SequenceRun run(text, results, {}, "", cache, limits);
   Computed computed;
   while (!run.is_done()) {
     PassBuilder pass(limits);
@@ -77,7 +78,7 @@ Computed ComputeText(const PackedSequence& text, const PlanLimits& limits, Block
     run.Take(rows);
     cache.PassDone();
   }
-  computed.result = run.results().at(0).embedding;
+  computed.result = results.at(0).embedding;
   return computed;
 }
 
@@ -158,7 +159,8 @@ TEST(PooledRun, CostsWhatItsRowsDo) {
   EXPECT_EQ(CostOf(text, kLimits).logit_bytes, 4 * 4);  // The result is longer than the row.
   EXPECT_EQ(WorkOf(text, kLimits.reach).reads, 17);
   BlockCache cache(8, 0);
-  SequenceRun run(text, {}, "", cache, kLimits);
+  std::vector<RowLogits> results;
+  SequenceRun run(text, results, {}, "", cache, kLimits);
   EXPECT_EQ(run.WorkLeft(), WorkOf(text, kLimits.reach));
   PassBuilder pass(kLimits);
   ASSERT_EQ(run.AddWhole(pass), Outcome::kAdded);
@@ -174,7 +176,8 @@ TEST(PooledRun, ReadsRawRowsOneByOne) {
     text.reads.push_back({.row = row, .first_row = row, .raw = true});
   }
   BlockCache cache(8, 0);
-  SequenceRun run(text, {}, "", cache, kLimits);
+  std::vector<RowLogits> results;
+  SequenceRun run(text, results, {}, "", cache, kLimits);
   while (!run.is_done()) {
     PassBuilder pass(kLimits);
     ASSERT_EQ(run.AddPart(pass, kLimits.max_rows), Outcome::kAdded);
@@ -186,7 +189,7 @@ TEST(PooledRun, ReadsRawRowsOneByOne) {
     run.Take(rows);
   }
   for (std::size_t row = 0; row < 40; ++row) {
-    EXPECT_EQ(run.results()[row].embedding[0], static_cast<float>(100 + row));
+    EXPECT_EQ(results[row].embedding[0], static_cast<float>(100 + row));
   }
 }
 

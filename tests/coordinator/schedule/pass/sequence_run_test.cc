@@ -1,9 +1,11 @@
 #include "coordinator/schedule/pass/sequence_run.h"
 
 #include <algorithm>
+#include <deque>
 #include <future>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,8 +45,8 @@ class Bench {
       : limits(of_pass), cache(of_pass.kept_kv_rows / proto::kKvPageRows, cached_pages) {}
 
   std::unique_ptr<SequenceRun> Begin(const Request& request) {
-    return std::make_unique<SequenceRun>(request.sequences[0], request.generations, request.salt,
-                                         cache, limits);
+    return std::make_unique<SequenceRun>(request.sequences[0], results.emplace_back(),
+                                         request.generations, request.salt, cache, limits);
   }
   /// Computes a pass with rows of these runs, in this order, and gives each run the rows it read.
   ForwardPlan Compute(PassBuilder pass, const std::vector<SequenceRun*>& runs) {
@@ -77,7 +79,7 @@ class Bench {
     cached_rows = run->cached_rows();
     return plan;
   }
-  static void ExpectResults(const Request& request, SequenceRun& run) {
+  static void ExpectResults(const Request& request, const SequenceRun& run) {
     EXPECT_TRUE(run.is_done());
     ExpectResult(request, {.rows = std::vector<std::vector<RowLogits>>{run.results()},
                            .cached_tokens = run.cached_rows(),
@@ -88,6 +90,7 @@ class Bench {
   const PlanLimits limits;
   FakeCluster cluster{limits, kVocabSize};
   BlockCache cache;
+  std::deque<std::vector<RowLogits>> results;
   std::int64_t cached_rows = 0;
 };
 

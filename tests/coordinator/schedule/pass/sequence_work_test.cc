@@ -80,7 +80,8 @@ TEST(SequenceWork, IsCountedExactlyByAPass) {
       if (CapacityFault(sequence, limits)) {
         continue;
       }
-      SequenceRun run(sequence, {}, "", cache, limits);
+      std::vector<proto::RowLogits> results;
+      SequenceRun run(sequence, results, {}, "", cache, limits);
       PassWork sum;
       while (!run.is_done()) {
         PassBuilder pass(limits);
@@ -182,7 +183,8 @@ std::vector<std::int32_t> Peek(const PackedSequence& sequence, const std::string
 }
 
 void Compute(const Request& request, BlockCache& cache) {
-  SequenceRun run(request.sequences[0], {}, request.salt, cache, kLimits);
+  std::vector<proto::RowLogits> results;
+  SequenceRun run(request.sequences[0], results, {}, request.salt, cache, kLimits);
   PassBuilder pass(kLimits);
   ASSERT_EQ(run.AddWhole(pass), SequenceRun::Outcome::kAdded);
   std::vector<proto::RowLogits> rows(run.reads_in_pass());
@@ -200,7 +202,8 @@ TEST(CachedRows, AreThoseThatARunFinds) {
     for (const std::int32_t rows : Peek(sequence, request.salt, cache)) {
       peeked += rows;
     }
-    SequenceRun run(sequence, {}, request.salt, cache, kLimits);
+    std::vector<proto::RowLogits> results;
+    SequenceRun run(sequence, results, {}, request.salt, cache, kLimits);
     PassBuilder pass(kLimits);
     ASSERT_EQ(run.AddWhole(pass), SequenceRun::Outcome::kAdded);
     // It may also copy the beginnings of pages.

@@ -86,7 +86,8 @@ TEST(CutText, WhereReadsFill) {
 /// Computes a text in steps, and checks each against the stages before it. Returns its plans.
 std::vector<ForwardPlan> Compute(const PackedSequence& text, const TextCut& cut) {
   BlockCache cache(0, 0);
-  SequenceRun run(text, {}, "", cache, kLimits, cut);
+  std::vector<proto::RowLogits> results;
+  SequenceRun run(text, results, {}, "", cache, kLimits, cut);
   std::vector<ForwardPlan> plans;
   std::vector<std::int32_t> done(static_cast<std::size_t>(text.rows()));  // Stages of each row.
   float sum = 0;  // What is pooled: the tokens' sum.
@@ -129,7 +130,7 @@ std::vector<ForwardPlan> Compute(const PackedSequence& text, const TextCut& cut)
   const proto::RowRead& read = text.reads.at(0);
   EXPECT_EQ(sum, static_cast<float>(std::accumulate(text.tokens.begin() + read.first_row,
                                                     text.tokens.begin() + read.row + 1, 0)));
-  EXPECT_EQ(run.results().at(0).embedding.at(0), sum);
+  EXPECT_EQ(results.at(0).embedding.at(0), sum);
   return plans;
 }
 
@@ -158,7 +159,8 @@ TEST(TextSteps, TheLastStageHasOnlyRowsThatAreRead) {
 TEST(TextSteps, TheirWorkIsThatOfTheText) {
   const PackedSequence text = Text(400);
   BlockCache cache(0, 0);
-  SequenceRun run(text, {}, "", cache, kLimits, TextCut{.rows = 50, .stages = 1});
+  std::vector<proto::RowLogits> results;
+  SequenceRun run(text, results, {}, "", cache, kLimits, TextCut{.rows = 50, .stages = 1});
   PassWork all;
   while (run.has_rows_left()) {
     PassBuilder pass(kLimits);
