@@ -36,6 +36,9 @@ class CallFormat {
   virtual void Skip() = 0;
   /// See Call::id. Known from the beginning.
   virtual std::string_view id() const { return {}; }
+  /// By which the client cancels the request: see Connection::Cancel. Known from the beginning, and
+  /// never changes.
+  virtual std::uint64_t number() const { return 0; }
 
   /// Called only if the request streams.
   virtual std::string Delta(const EndpointResponse& delta) = 0;

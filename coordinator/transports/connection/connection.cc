@@ -121,10 +121,7 @@ void Connection::BeginReading(std::optional<std::chrono::milliseconds> header_ti
   header_timeout_ = header_timeout;
   read_before_ = stream_->bytes_read();
   turn_.reset();
-  const Clock::time_point deadline = ReadingDeadline();
-  if (!is_reading_watched_ || reading_timer_.expiry() > deadline) {
-    WatchReading(deadline);
-  }
+  LimitReading();
 }
 
 void Connection::HoldRequest(std::int64_t before, std::int64_t bytes, Next next) {
@@ -193,11 +190,21 @@ void Connection::EndWait(Held held) {
   next(std::move(held));
 }
 
+void Connection::AwaitBegin(std::function<void()> next) {
+  if (is_ending() || MayBegin()) {
+    next();
+    return;
+  }
+  begins_ = std::move(next);
+  reading_since_.reset();
+  PauseReading();
+}
+
 std::shared_ptr<ConnectionCall> Connection::BeginRequest(std::unique_ptr<CallFormat> format) {
   reading_since_.reset();
   auto call = std::make_shared<ConnectionCall>(shared_from_this(), std::move(format), arrived_,
                                                RequestBytes());
-  in_flight_.insert(call);
+  in_flight_.emplace(call->number(), call);
   ++context_.counters.requests_in_flight;
   beginning_ = true;
   return call;
@@ -208,6 +215,33 @@ void Connection::Begun() {
     self->beginning_ = false;
     self->ResumeReading();
   });
+}
+
+std::size_t Connection::Cancel(std::uint64_t number) {
+  std::vector<std::shared_ptr<Call>> admitted;
+  std::size_t calls = 0;
+  for (auto found = in_flight_.find(number); found != in_flight_.end();
+       found = in_flight_.find(number), ++calls) {
+    const std::shared_ptr<ConnectionCall> call = found->second;
+    Forget(call);
+    if (call->Leave()) {
+      admitted.push_back(call);
+    }
+  }
+  context_.cancel(admitted);
+  return calls;
+}
+
+bool Connection::Forget(const std::shared_ptr<ConnectionCall>& call) {
+  const auto [begin, end] = in_flight_.equal_range(call->number());
+  const auto found = std::find_if(begin, end, [&](const auto& one) { return one.second == call; });
+  if (found == end) {
+    return false;
+  }
+  context_.memory.Note(call->arrived_bytes());
+  in_flight_.erase(found);
+  --context_.counters.requests_in_flight;
+  return true;
 }
 
 void Connection::Post(std::function<void()> work) {
@@ -227,8 +261,7 @@ void Connection::ReadNext() {
     return;
   }
   if (!MayRead()) {
-    reading_paused_ = true;
-    WatchLeaving();
+    PauseReading();
     return;
   }
   protocol_->ReadRequest(shared_from_this());
@@ -241,15 +274,32 @@ Clock::duration Connection::IoWait() const {
 }
 
 bool Connection::MayRead() const {
-  return !reads_no_more_ && !beginning_ && in_flight_.size() < protocol_->max_in_flight() &&
-         held_replies_->HasRoom();
+  return !reads_no_more_ && (protocol_->reads_ahead() || MayBegin()) && held_replies_->HasRoom();
+}
+
+bool Connection::MayBegin() const {
+  return !beginning_ && in_flight_.size() < protocol_->max_in_flight() && held_replies_->HasRoom();
+}
+
+void Connection::PauseReading() {
+  reading_paused_ = true;
+  WatchLeaving();
 }
 
 void Connection::ResumeReading() {
-  if (reading_paused_ && (is_finishing_ || MayRead())) {
+  if (!reading_paused_ || is_closed_) {
+    return;
+  }
+  if (begins_ ? is_ending() || MayBegin() : is_finishing_ || MayRead()) {
     reading_paused_ = false;
     leaving_timer_.cancel();
-    ReadNext();
+    if (!begins_) {
+      ReadNext();
+      return;
+    }
+    reading_since_ = Clock::now();  // The rest of the request has the time of a whole one.
+    LimitReading();
+    std::exchange(begins_, nullptr)();
   }
 }
 
@@ -282,16 +332,11 @@ void Connection::Deliver(const std::shared_ptr<ConnectionCall>& call, Reply repl
 }
 
 void Connection::Take(const std::shared_ptr<ConnectionCall>& call, Reply reply) {
-  if (is_closed_) {
+  if (is_closed_ || (reply.is_last ? !Forget(call) : call->has_left())) {
     return;
   }
-  if (reply.is_last) {
-    if (reply.ends_connection) {
-      TakeNoMore();
-    }
-    context_.memory.Note(call->arrived_bytes());
-    in_flight_.erase(call);
-    --context_.counters.requests_in_flight;
+  if (reply.is_last && reply.ends_connection) {
+    TakeNoMore();
   }
   Send(std::move(reply));
 }
@@ -410,6 +455,13 @@ void Connection::WatchReading(Clock::time_point deadline) {
   });
 }
 
+void Connection::LimitReading() {
+  const Clock::time_point deadline = ReadingDeadline();
+  if (!is_reading_watched_ || reading_timer_.expiry() > deadline) {
+    WatchReading(deadline);
+  }
+}
+
 void Connection::WatchLeaving() {
   leaving_timer_.expires_after(kLeaveCheck);
   leaving_timer_.async_wait([self = shared_from_this()](const error_code& error) {
@@ -454,6 +506,7 @@ void Connection::CloseNow() {
     return;
   }
   is_closed_ = true;
+  begins_ = nullptr;  // It refers to this object.
   stream_->Close();
   idle_timer_.cancel();
   leaving_timer_.cancel();
@@ -465,7 +518,7 @@ void Connection::CloseNow() {
     context_.memory.Note(RequestBytes());  // The rest of the request does not come.
   }
   std::vector<std::shared_ptr<Call>> left;
-  for (const std::shared_ptr<ConnectionCall>& call : std::exchange(in_flight_, {})) {
+  for (const auto& [number, call] : std::exchange(in_flight_, {})) {
     context_.memory.Note(call->arrived_bytes());
     if (call->Leave()) {
       left.push_back(call);

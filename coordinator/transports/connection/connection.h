@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include <boost/asio/ip/address.hpp>
@@ -53,7 +53,8 @@ struct ConnectionContext {
 /// on the stream's executor, which runs one handler at a time.
 ///
 /// Its memory is bounded whatever the client does: no further request is read while
-/// Protocol::max_in_flight requests are in flight or kMaxReplyBytes of replies are held. The
+/// Protocol::max_in_flight requests are in flight (of the next one, a short message at most; see
+/// Protocol::reads_ahead) or kMaxReplyBytes of replies are held. The
 /// connections of a client address together hold at most
 /// SocketOptions::max_held_bytes_per_address of replies, and all connections at most
 /// SocketOptions::max_held_bytes, plus one small reply for each connection: a connection without
@@ -127,9 +128,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// ConnectionContext::room_patience, or if the connection ends. Not called again before `next`
   /// was.
   void HoldRequest(std::int64_t before, std::int64_t bytes, Next next);
+  /// Calls `next` when a request may begin: at once, or later, and then nothing is read meanwhile.
+  /// The time limit of a request does not count meanwhile. Also calls it if the connection is
+  /// ending.
+  void AwaitBegin(std::function<void()> next);
   /// Called when a request has arrived as a whole. `format` may be null if the protocol replies to
   /// it by itself.
   std::shared_ptr<ConnectionCall> BeginRequest(std::unique_ptr<CallFormat> format);
+  /// Ends the requests in flight that have this number (see CallFormat::number) as if their client
+  /// had left. The protocol replies to them. Returns how many they are.
+  std::size_t Cancel(std::uint64_t number);
   /// Called when the protocol is done with a request's bytes. Reads the next one, at once or as
   /// soon as the bounds allow.
   void ReadNext();
@@ -170,14 +178,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   bool has_ended() const { return is_closed_ || is_finishing_; }
   bool MayRead() const;
+  bool MayBegin() const;
   /// How long the bytes that were read last may have waited for that; at least.
   Clock::duration IoWait() const;
+  void PauseReading();
   void ResumeReading();
   void DiscardInput();
   /// Sends a reply to a call in flight.
   void Take(const std::shared_ptr<ConnectionCall>& call, Reply reply);
   /// Takes no further request, and closes the connection when everything is written.
   void TakeNoMore();
+  /// Forgets a call that was in flight. False if it is none any more, because it was cancelled.
+  bool Forget(const std::shared_ptr<ConnectionCall>& call);
   void EndWith(const proto::Error& error);
   /// The count of this connection's replies, among those of its client.
   std::shared_ptr<HeldBytes> NewReplyCount() const;
@@ -191,6 +203,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void WatchIdle();
   /// Ends the connection if the request that is being read takes too long.
   void WatchReading(Clock::time_point deadline);
+  /// Lets that be looked at in time.
+  void LimitReading();
   Clock::time_point ReadingDeadline() const;
   std::int64_t RequestBytes() const { return stream_->bytes_read() - read_before_; }
   /// Polls whether the client has left, while reading is paused.
@@ -239,7 +253,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::weak_ptr<void> turn_;
 
   bool reading_paused_ = false;
-  bool beginning_ = false;  ///< The last call has not called Begun yet.
+  std::function<void()> begins_;  ///< See AwaitBegin; empty if nothing is awaited.
+  bool beginning_ = false;        ///< The last call has not called Begun yet.
   std::vector<char> discarded_;
 
   std::shared_ptr<AddressBytes> address_bytes_;
@@ -247,8 +262,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<HeldBytes> held_replies_;
   std::deque<Reply> replies_;  ///< The first is being written.
 
-  /// Each until its last reply comes, or the connection is closed.
-  std::unordered_set<std::shared_ptr<ConnectionCall>> in_flight_;
+  /// Each until its last reply comes, it is cancelled, or the connection is closed. By their
+  /// numbers, which a client may give several times: see CallFormat::number.
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<ConnectionCall>> in_flight_;
   bool close_when_done_ = false;
   bool reads_no_more_ = false;  ///< No further request is taken.
   bool has_input_ended_ = false;

@@ -62,6 +62,8 @@ class ConnectionCall : public Call {
   HeldBytes& requests() { return address_bytes_->requests; }
 
   CallFormat& format() { return *format_; }
+  /// See CallFormat::number.
+  std::uint64_t number() const { return format_ == nullptr ? 0 : format_->number(); }
   std::int64_t arrived_bytes() const { return arrived_bytes_; }
   std::shared_ptr<ConnectionCall> self() {
     return std::static_pointer_cast<ConnectionCall>(shared_from_this());

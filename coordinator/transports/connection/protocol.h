@@ -43,6 +43,10 @@ class Protocol {
   /// How many requests of a client may be in flight. 1 if replies must come in the order of the
   /// requests.
   virtual std::size_t max_in_flight() const = 0;
+
+  /// Whether ReadRequest is also called while no request may begin. The protocol then calls
+  /// Connection::AwaitBegin before it keeps more of a request than a short message has.
+  virtual bool reads_ahead() const { return false; }
 };
 
 /// Makes the protocol of a new connection. The context outlives it.

@@ -42,6 +42,10 @@ std::string FrameOf(std::uint64_t request_id, const Message& result) {
   return proto::ToFrame(rest, FieldOf(result), result);
 }
 
+/// Bounds the time of looking for a message's id. It stands in front of the endpoint's message, if
+/// the client writes the fields in their order, as all libraries do.
+constexpr int kMaxFieldsBeside = 64;
+
 /// Reads only what stands beside the request's fields. 0 if the message is none.
 std::uint64_t RequestIdOf(const std::string& message) {
   using google::protobuf::internal::WireFormatLite;
@@ -50,15 +54,25 @@ std::uint64_t RequestIdOf(const std::string& message) {
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
                                             static_cast<int>(message.size()));
   std::uint64_t id = 0;
-  while (const std::uint32_t tag = in.ReadTag()) {
+  for (int field = 0; field < kMaxFieldsBeside; ++field) {
+    const std::uint32_t tag = in.ReadTag();
+    if (tag == 0) {
+      return in.ConsumedEntireMessage() ? id : 0;
+    }
     if (tag == kTag ? !in.ReadVarint64(&id) : !WireFormatLite::SkipField(&in, tag)) {
       return 0;
     }
   }
-  return in.ConsumedEntireMessage() ? id : 0;
+  return id;
 }
 
 }  // namespace
+
+FrameFormat::FrameFormat(std::string message, std::vector<Held> held)
+    : message_(std::move(message)),
+      held_(std::move(held)),
+      request_bytes_(message_.size()),
+      number_(RequestIdOf(message_)) {}
 
 ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
   try {
@@ -98,7 +112,7 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
 }
 
 void FrameFormat::Skip() {
-  request_id_ = RequestIdOf(message_);
+  request_id_ = number_;
   std::string().swap(message_);
   held_.clear();
 }

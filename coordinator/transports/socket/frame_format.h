@@ -15,14 +15,14 @@ namespace scorecast::coordinator {
 class FrameFormat : public CallFormat {
  public:
   /// `message` is the content of the request's frame, and `held` are its bytes.
-  FrameFormat(std::string message, std::vector<Held> held)
-      : message_(std::move(message)), held_(std::move(held)), request_bytes_(message_.size()) {}
+  FrameFormat(std::string message, std::vector<Held> held);
   /// Only for replies.
   explicit FrameFormat(std::uint64_t request_id) : request_id_(request_id) {}
 
   std::size_t request_bytes() const override { return request_bytes_; }
   ParsedRequest Parse(const RequestService& service, Call& call) override;
   void Skip() override;
+  std::uint64_t number() const override { return number_; }
 
   std::string Delta(const EndpointResponse& delta) override;
   std::string Response(const EndpointResponse& response) override;
@@ -34,6 +34,7 @@ class FrameFormat : public CallFormat {
   std::string message_;  ///< Until it is parsed.
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
+  const std::uint64_t number_ = 0;  ///< The request's id, as far as it stands in front.
   std::uint64_t request_id_ = 0;
 };
 

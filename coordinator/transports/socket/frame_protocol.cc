@@ -82,8 +82,14 @@ void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
     // It cannot be the key, and strangers' requests take no memory.
     connection->SendError(*context_.keys->KeyFault(/*holder=*/nullptr));
     SkipMessage(connection, length);
+  } else if (length <= kMaxSessionBytes) {
+    ReadMessage(connection, length);  // It may be none that has to wait.
   } else {
-    ReadMessage(connection, length);
+    connection->AwaitBegin([this, connection, length] {
+      if (MayGoOn(*connection, {})) {
+        ReadMessage(connection, length);
+      }
+    });
   }
 }
 
@@ -134,6 +140,14 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
     connection->ReadNext();
     return;
   }
+  connection->AwaitBegin([this, connection] {
+    if (MayGoOn(*connection, {})) {
+      BeginRequest(connection);
+    }
+  });
+}
+
+void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
   const auto call = connection->BeginRequest(
       std::make_unique<FrameFormat>(std::move(message_), std::move(held_)));
   ReleaseMessage();

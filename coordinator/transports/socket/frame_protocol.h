@@ -26,6 +26,7 @@ class FrameProtocol : public Protocol {
   void ReadRequest(std::shared_ptr<Connection> connection) override;
   Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override;
   std::size_t max_in_flight() const override { return kMaxInFlight; }
+  bool reads_ahead() const override { return true; }
 
  private:
   static constexpr std::size_t kMaxInFlight = 256;
@@ -45,6 +46,7 @@ class FrameProtocol : public Protocol {
   /// Reads `length` bytes and drops them.
   void SkipMessage(const ConnectionPtr& connection, std::size_t length);
   void HandleMessage(const ConnectionPtr& connection);
+  void BeginRequest(const ConnectionPtr& connection);
   void ReleaseMessage();
 
   const ProtocolContext& context_;

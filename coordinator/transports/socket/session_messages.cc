@@ -9,6 +9,7 @@
 #include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/client_id.h"
+#include "coordinator/transports/socket/frame_format.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -26,7 +27,7 @@ bool IsSessionMessage(const std::string& message) {
   while (const std::uint32_t tag = in.ReadTag()) {
     const int field = WireFormatLite::GetTagFieldNumber(tag);
     if (field == v1::Request::kAuthenticateFieldNumber ||
-        field == v1::Request::kReloadFieldNumber) {
+        field == v1::Request::kReloadFieldNumber || field == v1::Request::kCancelFieldNumber) {
       return true;
     }
     if (!WireFormatLite::SkipField(&in, tag)) {
@@ -80,19 +81,33 @@ void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {
   reloaded.set_revoked(static_cast<std::uint32_t>(changes->revoked));
 }
 
+/// Returns the frames of the replies to the requests that are ended.
+std::string Cancel(std::uint64_t request_id, Connection& connection, v1::Response& response) {
+  const std::size_t requests = connection.Cancel(request_id);
+  response.mutable_cancelled()->set_requests(static_cast<std::uint32_t>(requests));
+  std::string frames;
+  for (std::size_t i = 0; i < requests; ++i) {
+    frames += FrameFormat(request_id)
+                  .Error({499, "cancelled", "The client has cancelled the request.", ""});
+  }
+  return frames;
+}
+
 }  // namespace
 
 std::optional<std::string> SessionReply(const std::string& message, Connection& connection,
                                         ApiKeys* keys) {
   v1::Request request;
   if (!IsSessionMessage(message) || !request.ParseFromString(message) ||
-      (!request.has_authenticate() && !request.has_reload())) {
+      (!request.has_authenticate() && !request.has_reload() && !request.has_cancel())) {
     return std::nullopt;
   }
   v1::Response response;
   response.set_request_id(request.request_id());
   if (request.has_authenticate()) {
     Authenticate(request.authenticate().api_key(), connection, keys, response);
+  } else if (request.has_cancel()) {
+    return Cancel(request.cancel().request_id(), connection, response) + proto::ToFrame(response);
   } else {
     Reload(connection, keys, response);
   }

@@ -1,0 +1,301 @@
+// Requests that their client cancels, at each point of their way.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "coordinator/schedule/queue/scheduler_status.h"
+#include "tests/coordinator/endpoints/held_endpoint.h"
+#include "tests/coordinator/transports/ended_clients.h"
+#include "tests/coordinator/transports/socket/connection_checks.h"
+#include "tests/coordinator/transports/socket/fake_socket_server.h"
+
+namespace scorecast::coordinator {
+namespace cancel_test {
+
+using launcher::Client;
+
+constexpr std::uint64_t kCancelId = 1'000'000;
+
+v1::Request CancelOf(std::uint64_t request_id) {
+  v1::Request request;
+  request.set_request_id(kCancelId);
+  request.mutable_cancel()->set_request_id(request_id);
+  return request;
+}
+
+v1::Request WithText(std::uint64_t number, std::size_t bytes) {
+  v1::Request request = NumberedRequest(number);
+  request.mutable_score()->mutable_query()->set_text(std::string(bytes, 'x'));
+  return request;
+}
+
+/// Receives the answer to a Cancel.
+void ExpectCancelled(const v1::Response& response, std::uint32_t requests) {
+  EXPECT_EQ(response.request_id(), kCancelId);
+  ASSERT_TRUE(response.has_cancelled()) << response.error().message();
+  EXPECT_EQ(response.cancelled().requests(), requests);
+}
+
+/// Cancels a request that is in flight.
+void Cancel(Client& client, std::uint64_t request_id) {
+  client.Send(CancelOf(request_id));
+  ExpectError(client.Receive(), request_id, 499, "cancelled");
+  ExpectCancelled(client.Receive(), 1);
+}
+
+/// Whether the server holds nothing for its clients.
+bool HoldsNothing(const RequestServer& server) {
+  const ClientsStatus status = server.status();
+  return status.held_request_bytes == 0 && status.held_reply_bytes == 0 &&
+         status.requests_in_flight == 0;
+}
+
+TEST(Cancel, ARequestThatIsNotParsedYet) {
+  HeldEndpoint endpoint;
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
+  RequestServer server(fake.service, {}, 2);
+  const std::string address = "127.0.0.1:" + std::to_string(ListenForFrames(server));
+  Client one(address);
+  Client other(address);
+  one.Send(WithText(1, 100'000));
+  other.Send(WithText(1, 100'000));
+  // One of them is being parsed, by chance, and the other waits for its turn.
+  Cancel(one, 1);
+  Cancel(other, 1);
+  EXPECT_EQ(server.status().requests_in_flight, 0);
+  endpoint.Release();
+  EXPECT_TRUE(Eventually([&] { return HoldsNothing(server); }));
+  ExpectError(one.Call(WithText(2, 100)), 2, 400, "parsed");
+  ExpectError(other.Call(WithText(2, 100)), 2, 400, "parsed");
+}
+
+TEST(Cancel, ARequestWhoseTextIsBeingTokenized) {
+  FakeSocketServer server;
+  const auto client = server.Connect();
+  for (const std::size_t bytes : {50'000, 100'000}) {
+    server.tokenizer().Hold();
+    client->Send(WithText(1, bytes));
+    EXPECT_TRUE(Eventually([&] { return server.server().status().held_request_bytes > 0; }));
+    Cancel(*client, 1);
+    server.tokenizer().Release();
+    EXPECT_TRUE(Eventually([&] { return HoldsNothing(server.server()); })) << bytes;
+  }
+  EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score());
+  EXPECT_EQ(server.cluster().plans().size(), 1U) << "only that one was computed";
+}
+
+TEST(Cancel, ARequestThatIsQueued) {
+  EndedClients ended;
+  FakeSocketServer server({}, {}, &ended);
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  client->Send(NumberedRequest(1));
+  ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  client->Send(NumberedRequest(2));
+  ASSERT_TRUE(Eventually([&] { return server.scheduler().status().waiting_jobs == 1; }));
+  Cancel(*client, 2);
+  EXPECT_EQ(server.scheduler().status().waiting_jobs, 0);
+  server.cluster().Release();
+  const v1::Response response = client->Receive();
+  EXPECT_EQ(response.request_id(), 1U);
+  EXPECT_TRUE(response.has_score());
+  EXPECT_EQ(server.cluster().plans().size(), 1U);
+  EXPECT_TRUE(Eventually([&] { return HoldsNothing(server.server()); }));
+  EXPECT_EQ(ended.Take(), (std::vector<std::string>{"127.0.0.1 499", "127.0.0.1 200"}));
+}
+
+TEST(Cancel, ARequestInAPassIsAnsweredBeforeThePassEnds) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  client->Send(NumberedRequest(1));
+  ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  Cancel(*client, 1);
+  EXPECT_EQ(server.server().status().requests_in_flight, 0);
+  server.cluster().Release();
+  EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score()) << "no other reply comes before it";
+  EXPECT_TRUE(Eventually([&] { return HoldsNothing(server.server()); }));
+}
+
+TEST(Cancel, AStream) {
+  FakeSocketServer server;
+  const auto client = server.Connect();
+  v1::Request request;
+  request.set_request_id(1);
+  request.mutable_chunked()->add_chunks()->mutable_ids()->add_ids(100);
+  request.mutable_chunked()->add_questions()->mutable_ids()->add_ids('a');
+  request.mutable_chunked()->set_max_new_tokens(400);
+  request.mutable_chunked()->set_stream(true);
+  client->Send(request);
+  EXPECT_TRUE(client->Receive().has_chunked_delta());
+  server.cluster().Hold();
+  client->Send(CancelOf(1));
+  v1::Response response = client->Receive();
+  while (response.has_chunked_delta()) {
+    response = client->Receive();
+  }
+  ExpectError(response, 1, 499, "cancelled");
+  ExpectCancelled(client->Receive(), 1);
+  const std::size_t before = server.cluster().plans().size();
+  server.cluster().Release();
+  server.scheduler().WaitIdle();
+  EXPECT_LE(server.cluster().plans().size(), before + 1) << "its generation has ended";
+  EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score()) << "no delta comes behind the error";
+  EXPECT_TRUE(Eventually([&] { return HoldsNothing(server.server()); }));
+}
+
+TEST(Cancel, WhatIsNotInFlightIsNoError) {
+  FakeSocketServer server;
+  const auto client = server.Connect();
+  ExpectCancelled(client->Call(CancelOf(1)), 0);
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score());
+  ExpectCancelled(client->Call(CancelOf(1)), 0);
+  server.cluster().Hold();
+  client->Send(NumberedRequest(1));
+  Cancel(*client, 1);
+  ExpectCancelled(client->Call(CancelOf(1)), 0);
+}
+
+TEST(Cancel, OnlyRequestsOfItsConnection) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto one = server.Connect();
+  const auto other = server.Connect();
+  one->Send(NumberedRequest(1));
+  ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  ExpectCancelled(other->Call(CancelOf(1)), 0);
+  server.cluster().Release();
+  EXPECT_TRUE(one->Receive().has_score());
+}
+
+TEST(Cancel, AllRequestsThatHaveTheId) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  for (const std::uint64_t number : {7, 8, 7}) {
+    client->Send(NumberedRequest(number));
+  }
+  client->Send(CancelOf(7));
+  ExpectError(client->Receive(), 7, 499, "cancelled");
+  ExpectError(client->Receive(), 7, 499, "cancelled");
+  ExpectCancelled(client->Receive(), 2);
+  server.cluster().Release();
+  EXPECT_EQ(client->Receive().request_id(), 8U);
+}
+
+TEST(Cancel, IsReadWhileNoFurtherRequestMayBegin) {
+  FakeSocketServer server;
+  server.cluster().Hold();
+  const auto client = server.Connect();
+  constexpr std::uint64_t kMaxInFlight = 256;
+  for (std::uint64_t number = 0; number < kMaxInFlight; ++number) {
+    client->Send(NumberedRequest(number));
+  }
+  Cancel(*client, 200);
+  client->Send(NumberedRequest(kMaxInFlight));
+  EXPECT_TRUE(Eventually([&] {
+    return server.server().status().requests_in_flight == static_cast<std::int64_t>(kMaxInFlight);
+  })) << "it has the place of the cancelled one";
+  server.cluster().Release();
+  std::map<std::uint64_t, int> replies;
+  for (std::uint64_t i = 0; i < kMaxInFlight; ++i) {
+    const v1::Response response = client->Receive();
+    EXPECT_TRUE(response.has_score()) << response.error().message();
+    ++replies[response.request_id()];
+  }
+  EXPECT_EQ(replies.size(), kMaxInFlight);
+  EXPECT_EQ(replies.count(200), 0U);
+}
+
+TEST(Cancel, RequestsThatWaitToBeginAllDo) {
+  FakeSocketServer server;
+  server.tokenizer().Hold();
+  const auto client = server.Connect();
+  client->Send(WithText(1, 50'000));
+  EXPECT_TRUE(Eventually([&] { return server.server().status().requests_in_flight == 1; }));
+  std::uint64_t number = 2;
+  for (const std::size_t bytes : {100, 6'000, 90'000, 100}) {
+    client->Send(WithText(number++, bytes));
+  }
+  server.tokenizer().Release();
+  std::map<std::uint64_t, int> codes;  // 0 for a response.
+  for (int i = 0; i < 5; ++i) {
+    const v1::Response response = client->Receive();
+    codes[response.request_id()] = response.error().code();
+  }
+  EXPECT_EQ(codes, (std::map<std::uint64_t, int>{{1, 400}, {2, 0}, {3, 400}, {4, 400}, {5, 0}}))
+      << "the long texts have too many tokens";
+}
+
+TEST(Cancel, AClientThatLeavesWhileItsRequestWaitsToBeginIsNoticed) {
+  for (const std::size_t bytes : {100, 6'000, 90'000}) {
+    FakeSocketServer server;
+    server.tokenizer().Hold();
+    auto client = server.Connect();
+    client->Send(WithText(1, 50'000));
+    client->Send(WithText(2, bytes));
+    EXPECT_TRUE(Eventually([&] { return server.server().status().requests_in_flight == 1; }));
+    client.reset();
+    EXPECT_TRUE(Eventually([&] { return server.server().status().connections == 0; })) << bytes;
+    server.tokenizer().Release();
+    EXPECT_TRUE(Eventually([&] { return HoldsNothing(server.server()); })) << bytes;
+  }
+}
+
+TEST(Cancel, EveryRequestHasOneLastReplyWheneverTheCancelComes) {
+  FakeSocketServer server;
+  const auto client = server.Connect();
+  constexpr std::uint64_t kRequests = 200;
+  std::uint64_t answers = 0;    // To Cancels.
+  std::uint32_t cancelled = 0;  // Requests, as these say.
+  std::uint32_t errors = 0;
+  std::map<std::uint64_t, int> replies;
+  const auto receive = [&] {
+    const v1::Response response = client->Receive();
+    if (response.has_cancelled()) {
+      ++answers;
+      cancelled += response.cancelled().requests();
+    } else if (!response.has_chunked_delta()) {
+      errors += response.error().reason() == "cancelled" ? 1 : 0;
+      ++replies[response.request_id()];
+    }
+    return !response.has_chunked_delta();
+  };
+  for (std::uint64_t number = 0; number < kRequests; ++number) {
+    v1::Request request = NumberedRequest(number);
+    if (number % 3 == 0) {
+      request = v1::Request();
+      request.set_request_id(number);
+      request.mutable_chunked()->add_chunks()->mutable_ids()->add_ids(100);
+      request.mutable_chunked()->add_questions()->mutable_ids()->add_ids('a');
+      request.mutable_chunked()->set_max_new_tokens(static_cast<std::int64_t>(1 + number % 7));
+      request.mutable_chunked()->set_stream(true);
+    }
+    client->Send(request);
+    // Some Cancels come at once, and some when the request may be over.
+    for (std::uint64_t i = 0; i < number % 2; ++i) {
+      while (!receive()) {
+      }
+    }
+    client->Send(CancelOf(number));
+  }
+  while (replies.size() < kRequests || answers < kRequests) {
+    receive();
+  }
+  for (const auto& [number, count] : replies) {
+    EXPECT_EQ(count, 1) << number;
+  }
+  EXPECT_EQ(errors, cancelled);
+  ExpectCancelled(client->Call(CancelOf(kRequests)), 0);
+  EXPECT_TRUE(Eventually([&] { return HoldsNothing(server.server()); }));
+}
+
+}  // namespace cancel_test
+}  // namespace scorecast::coordinator
