@@ -52,8 +52,8 @@ std::string KeyHolder::CacheSalt(std::string_view request_salt) const {
   return request_salt.empty() ? "" : "shared " + std::string(request_salt);
 }
 
-ApiKeys::ApiKeys(std::filesystem::path file)
-    : path_(std::move(file)), name_(proto::OneLinePath(path_.string())) {
+ApiKeys::ApiKeys(std::filesystem::path file, std::string_view flag)
+    : path_(std::move(file)), name_(std::string(flag) + " " + proto::OneLinePath(path_.string())) {
   holders_ = std::make_shared<const Holders>(Read());
 }
 
@@ -72,14 +72,13 @@ ApiKeys::Holders ApiKeys::Read() {
   const std::string text = proto::ReadRegularFile(path_, kMaxFileBytes);
   proto::Expected<KeyFile, std::string> file = ParseKeyFile(text);
   if (!file) {
-    throw proto::StartupError("--api-keys " + name_ + ": " + file.error());
+    throw proto::StartupError(name_ + ": " + file.error());
   }
   struct stat status {};
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
   if (file->has_plain_keys && stat(path_.c_str(), &status) == 0 &&
       (status.st_mode & kOthers) != 0) {
-    proto::LogWarning("--api-keys {}: others may read the keys in it; chmod 600, or sha256:",
-                      name_);
+    proto::LogWarning("{}: others may read the keys in it; chmod 600, or sha256:", name_);
   }
   std::map<std::string, std::shared_ptr<RequestWindow>> windows;  // By name.
   Holders holders;
@@ -217,7 +216,7 @@ proto::Expected<KeyChanges, std::string> ApiKeys::Reload() {
         std::ranges::count_if(from, [&in](const std::string& one) { return !in.contains(one); }));
   };
   const KeyChanges changes{is.size(), missing(is, was), missing(was, is)};
-  proto::LogInfo("--api-keys {}: read again: {}, {} new, {} revoked", name_,
+  proto::LogInfo("{}: read again: {}, {} new, {} revoked", name_,
                  proto::Count(static_cast<std::int64_t>(changes.keys), "key"), changes.added,
                  changes.revoked);
   return changes;

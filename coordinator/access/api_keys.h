@@ -50,8 +50,9 @@ class ApiKeys {
   /// A request has them in up to three fields.
   static constexpr std::size_t kMaxShownKeys = 4;
 
-  /// Reads the file. Throws StartupError, one line that names the file, and the line at fault.
-  explicit ApiKeys(std::filesystem::path file);
+  /// Reads the file, which `flag` names. Throws StartupError, one line that names the flag, the
+  /// file and the line at fault.
+  explicit ApiKeys(std::filesystem::path file, std::string_view flag = "--api-keys");
 
   /// The holder of the first of `keys` that is valid; otherwise a 401. Empty texts are no keys, and
   /// those behind the first kMaxShownKeys are not looked at.
@@ -95,7 +96,7 @@ class ApiKeys {
   Holder Renewed(const Holder& holder) const;
 
   const std::filesystem::path path_;
-  const std::string name_;  ///< The file's, for messages.
+  const std::string name_;  ///< The flag and the file, for messages.
   const KeyDigest::Secret secret_ = NewSecret();
 
   std::mutex reading_;  ///< One reads the file at a time.

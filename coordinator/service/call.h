@@ -68,13 +68,22 @@ class Call : public std::enable_shared_from_this<Call> {
     holder_ = std::move(holder);
     client_ = holder_->Client(client_.connection);
   }
+  /// The request is another client's, which was let in without a key.
+  void SetClient(ClientId client) {
+    holder_ = nullptr;
+    client_ = std::move(client);
+  }
   void SetArrived(Clock::time_point arrived) { arrived_ = arrived; }
+  /// The request has this deadline, unless it has an earlier one.
+  void SetLatest(Clock::time_point latest) { latest_ = latest; }
   /// `bytes` are those of the request. They stay held until it is prepared or over.
   void HoldBytes(Held bytes) { bytes_ = std::move(bytes); }
 
   // For the transport, at any time.
 
   Clock::time_point arrived() const { return arrived_; }
+  /// See SetLatest.
+  const std::optional<Clock::time_point>& latest() const { return latest_; }
   /// Null if the client has shown no key.
   const Holder& holder() const { return holder_; }
   /// Null if the request names none.
@@ -153,6 +162,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
   ClientId client_;
   Clock::time_point arrived_;
+  std::optional<Clock::time_point> latest_;
   Holder holder_;
   const Endpoint* endpoint_ = nullptr;
   RequestObserver* observer_ = nullptr;

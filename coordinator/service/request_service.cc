@@ -176,7 +176,10 @@ void RequestService::Admit(const CallPointer& call, ParsedRequest parsed) {
     room.reset();
     return EndAll({call}, *fault);
   }
-  const auto deadline = DeadlineOf(**parsed, call->arrived());
+  auto deadline = DeadlineOf(**parsed, call->arrived());
+  if (call->latest()) {
+    deadline = std::min(deadline.value_or(*call->latest()), *call->latest());
+  }
   call->Accept(*std::move(parsed), reply_bytes, std::move(room), deadline);
   if (deadline && *deadline <= deadlines_.now()) {
     return EndAll({call}, DeadlinePassed());

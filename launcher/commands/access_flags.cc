@@ -1,5 +1,7 @@
 #include "launcher/commands/access_flags.h"
 
+#include <string_view>
+
 #include <CLI/CLI.hpp>
 
 #include "launcher/commands/listening_sockets.h"
@@ -16,6 +18,11 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
                  "sha256:HEX, and limits behind them (docs/keys.md). Read again when it changes. "
                  "Needed as soon as --host is not a loopback address")
       ->type_name("FILE");
+  app.add_option(
+         "--front-key", flags.front_keys,
+         "File with the key of a front, which is trusted to let clients in and to say whose "
+         "requests it passes on; its lines are those of --api-keys")
+      ->type_name("FILE");
   app.add_flag("--insecure", flags.insecure,
                "Lets everybody in without a key, although --host is not a loopback address");
   app.add_flag("--open-metrics", flags.open_metrics,
@@ -31,6 +38,18 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
       ->default_str("none");
 }
 
+namespace {
+
+std::shared_ptr<coordinator::ApiKeys> ReadKeys(const std::filesystem::path& file,
+                                               std::string_view flag) {
+  auto keys = std::make_shared<coordinator::ApiKeys>(file, flag);
+  proto::LogInfo("{} {}: {}", flag, proto::OneLinePath(file.string()),
+                 proto::Count(keys->size(), "key"));
+  return keys;
+}
+
+}  // namespace
+
 std::shared_ptr<coordinator::ApiKeys> ReadApiKeys(const AccessFlags& flags) {
   if (flags.api_keys.empty()) {
     if (flags.open_metrics) {
@@ -41,10 +60,11 @@ std::shared_ptr<coordinator::ApiKeys> ReadApiKeys(const AccessFlags& flags) {
   if (flags.insecure) {
     throw proto::StartupError("--insecure and --api-keys contradict each other");
   }
-  auto keys = std::make_shared<coordinator::ApiKeys>(flags.api_keys);
-  proto::LogInfo("--api-keys {}: {}", proto::OneLinePath(flags.api_keys.string()),
-                 proto::Count(keys->size(), "key"));
-  return keys;
+  return ReadKeys(flags.api_keys, "--api-keys");
+}
+
+std::shared_ptr<coordinator::ApiKeys> ReadFrontKeys(const AccessFlags& flags) {
+  return flags.front_keys.empty() ? nullptr : ReadKeys(flags.front_keys, "--front-key");
 }
 
 coordinator::TrustedProxies ProxiesOf(const AccessFlags& flags) {

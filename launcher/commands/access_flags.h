@@ -19,6 +19,7 @@ class ListeningSockets;
 /// The flags of `serve` that say who is let in.
 struct AccessFlags {
   std::filesystem::path api_keys;    ///< A file of keys; empty: everybody is let in.
+  std::filesystem::path front_keys;  ///< A file of the keys of fronts; empty: there is none.
   bool insecure = false;             ///< Everybody is, even from other hosts.
   bool open_metrics = false;         ///< /metrics needs no key.
   std::vector<std::string> proxies;  ///< See TrustedProxies::Add.
@@ -29,6 +30,10 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags);
 /// The keys; null if there are none. Throws StartupError if the flags contradict each other, or if
 /// the file cannot be read or has a fault.
 std::shared_ptr<coordinator::ApiKeys> ReadApiKeys(const AccessFlags& flags);
+
+/// The keys of fronts; null if there are none. Throws StartupError if the file cannot be read or
+/// has a fault.
+std::shared_ptr<coordinator::ApiKeys> ReadFrontKeys(const AccessFlags& flags);
 
 coordinator::TrustedProxies ProxiesOf(const AccessFlags& flags);
 

@@ -22,6 +22,7 @@
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/endpoints/tei/tei_endpoints.h"
 #include "coordinator/metrics/metrics.h"
+#include "coordinator/request/model_kind.h"
 #include "coordinator/resources/model_resources.h"
 #include "coordinator/resources/openapi.h"
 #include "coordinator/resources/resource.h"
@@ -33,6 +34,7 @@
 #include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
+#include "coordinator/transports/socket/session_messages.h"
 #include "launcher/address/address_file.h"
 #include "launcher/address/reachable_address.h"
 #include "launcher/address/service_address.h"
@@ -44,6 +46,7 @@
 #include "launcher/engine/calibration.h"
 #include "launcher/engine/decision_probe.h"
 #include "launcher/engine/engine.h"
+#include "launcher/engine/run_settings.h"
 #include "launcher/log/status_log.h"
 #include "launcher/supervisor/supervisor_link.h"
 #include "launcher/supervisor/systemd_sockets.h"
@@ -146,11 +149,16 @@ double SecondsOf(std::int64_t max_ms) {
   return max_ms > 0 ? static_cast<double>(max_ms) * 1e-3 : std::numeric_limits<double>::infinity();
 }
 
+/// Who is let in. Each may be null.
+struct Keys {
+  std::shared_ptr<coordinator::ApiKeys> clients;
+  std::shared_ptr<coordinator::ApiKeys> fronts;
+};
+
 /// The objects with which rank 0 serves clients.
 struct Service {
-  /// `keys` may be null.
-  Service(const ServeFlags& flags, const std::shared_ptr<coordinator::ApiKeys>& keys,
-          Engine& engine, const coordinator::PassTimeModel& time_model)
+  Service(const ServeFlags& flags, const Keys& keys, Engine& engine,
+          const coordinator::PassTimeModel& time_model)
       : metrics(coordinator::Endpoints(), flags.metrics_clients,
                 {.version = SCORECAST_VERSION,
                  .build_id = BuildId(),
@@ -171,10 +179,10 @@ struct Service {
                  coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
         server(std::in_place, requests, SocketOptionsOf(flags, keys), flags.io_threads) {}
 
-  static coordinator::SocketOptions SocketOptionsOf(
-      const ServeFlags& flags, const std::shared_ptr<coordinator::ApiKeys>& keys) {
+  static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags, const Keys& keys) {
     coordinator::SocketOptions options = flags.socket;
-    options.keys = keys;
+    options.keys = keys.clients;
+    options.front_keys = keys.fronts;
     options.proxies = ProxiesOf(flags.access);
     options.max_request_bytes = flags.engine.max_request_bytes;
     options.max_wait_seconds = SecondsOf(flags.max_wait_ms);
@@ -293,12 +301,14 @@ TlsFilesPointer TlsFilesOf(const ServeFlags& flags) {
              : std::make_shared<coordinator::TlsFiles>(flags.tls_files);
 }
 
-/// The files that are read again when they change. Either may be null.
-std::vector<coordinator::FileWatch::Look> LooksAt(const std::shared_ptr<coordinator::ApiKeys>& keys,
+/// The files that are read again when they change. `tls_files` may be null.
+std::vector<coordinator::FileWatch::Look> LooksAt(const Keys& all_keys,
                                                   const TlsFilesPointer& tls_files) {
   std::vector<coordinator::FileWatch::Look> looks;
-  if (keys != nullptr) {
-    looks.emplace_back([keys] { static_cast<void>(keys->Reload()); });  // Logs what it finds.
+  for (const auto& keys : {all_keys.clients, all_keys.fronts}) {
+    if (keys != nullptr) {
+      looks.emplace_back([keys] { static_cast<void>(keys->Reload()); });  // Logs what it finds.
+    }
   }
   if (tls_files != nullptr) {
     looks.emplace_back([tls_files] { tls_files->Reload(); });
@@ -332,10 +342,21 @@ void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSoc
       HttpListenOptions(sockets, kHealthSocket));
 }
 
+/// What fronts and other clients of the request socket are told of the service.
+coordinator::ServerFacts FactsOf(const ServeFlags& flags, const Engine& engine) {
+  return {.version = SCORECAST_VERSION,
+          .model = engine.server_options().model_name,
+          .kind = std::string(coordinator::NameOf(coordinator::KindOf(engine.config()))),
+          .fingerprint = FingerprintOf(RunSettingsOf(flags.engine, engine)),
+          .dtype = engine.dtype(),
+          .kernel_set = engine.kernels()};
+}
+
 /// Opens the service to its clients.
 void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
             const TlsFilesPointer& tls_files, Service& service) {
-  service.server->Listen(sockets.Take(kRequestSocket).Release(), coordinator::MakeFrameProtocol,
+  service.server->Listen(sockets.Take(kRequestSocket).Release(),
+                         coordinator::MakeFrameProtocol(FactsOf(flags, engine)),
                          {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
@@ -407,9 +428,9 @@ int RunServeCommand(const ServeFlags& flags) {
   std::optional<ListeningSockets> sockets;
   TlsFilesPointer tls_files;
   ServiceAddress address;
-  std::shared_ptr<coordinator::ApiKeys> keys;
+  Keys keys;
   Engine engine(flags.engine, [&](const Engine&) {
-    keys = ReadApiKeys(flags.access);
+    keys = {ReadApiKeys(flags.access), ReadFrontKeys(flags.access)};
     supervisor = SupervisorLink::Connect([] { kill(getpid(), SIGUSR1); });
     tls_files = TlsFilesOf(flags);
     sockets.emplace(flags.host, supervisor.get());
@@ -436,8 +457,8 @@ int RunServeCommand(const ServeFlags& flags) {
       }
       service.emplace(flags, keys, engine, time_model);
       Listen(flags, engine, *sockets, tls_files, *service);
-      if (keys != nullptr || tls_files != nullptr) {
-        file_watch.emplace(LooksAt(keys, tls_files));
+      if (auto looks = LooksAt(keys, tls_files); !looks.empty()) {
+        file_watch.emplace(std::move(looks));
       }
       if (!flags.address_file.empty()) {
         address_file = AddressFile::Write(flags.address_file, address);

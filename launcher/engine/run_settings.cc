@@ -136,6 +136,15 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
   };
 }
 
+std::string FingerprintOf(const coordinator::RunSettings& settings) {
+  proto::Digest digest;
+  for (const auto& [name, value] : settings) {
+    Add(digest, name);
+    Add(digest, value);
+  }
+  return fmt::format("{:016x}", digest.value());
+}
+
 coordinator::RunSettings WeightSettingsOf(const Engine& engine) {
   coordinator::RunSettings settings;
   for (const shard::FileChecksum& file : engine.checksums()) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "coordinator/transports/batch/run_state.h"
 #include "launcher/engine/engine.h"
 #include "launcher/engine/engine_flags.h"
@@ -10,6 +12,9 @@ namespace scorecast::launcher {
 /// and the flags that change a response. A run that is continued later must have the same settings.
 /// `engine` may be without a runner. Throws StartupError if the model's files cannot be read.
 coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& engine);
+
+/// Tells settings apart.
+std::string FingerprintOf(const coordinator::RunSettings& settings);
 
 /// The checksums of the weights, which `engine` has computed while it loaded them.
 coordinator::RunSettings WeightSettingsOf(const Engine& engine);

@@ -1,6 +1,7 @@
 #include "coordinator/transports/connection/address_bytes.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace scorecast::coordinator {
@@ -25,6 +26,14 @@ std::shared_ptr<AddressBytes> AddressBook::Of(const ClientName& address) {
                      .replies = HeldBytes(limit_, &replies_)});
   }
   return bytes;
+}
+
+std::shared_ptr<AddressBytes> AddressBook::OfAll(const HeldBytes& requests,
+                                                 const HeldBytes& replies) {
+  // The reserve is that of all, so this count has no limit of its own.
+  constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+  return std::make_shared<AddressBytes>(AddressBytes{.requests = HeldBytes(kNoLimit, &requests),
+                                                     .replies = HeldBytes(kNoLimit, &replies)});
 }
 
 void AddressBook::Sweep() {

@@ -24,6 +24,9 @@ class AddressBook {
   /// `replies` count those of all addresses.
   AddressBook(std::int64_t limit, HeldBytes requests, HeldBytes replies);
 
+  /// The bytes of a front, which count for no address: they are only part of those of all.
+  static std::shared_ptr<AddressBytes> OfAll(const HeldBytes& requests, const HeldBytes& replies);
+
   /// The bytes stay counted for an address if its last connection is closed while they are held.
   std::shared_ptr<AddressBytes> Of(const ClientName& address);
 

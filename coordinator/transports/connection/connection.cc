@@ -47,7 +47,16 @@ Connection::Connection(ClientId peer, std::unique_ptr<ByteStream> stream,
       held_replies_(NewReplyCount()) {}
 
 std::shared_ptr<HeldBytes> Connection::NewReplyCount() const {
-  return std::make_shared<HeldBytes>(kMaxReplyBytes, &address_bytes_->replies);
+  return std::make_shared<HeldBytes>(front_ == nullptr ? kMaxReplyBytes : kMaxReplyBytesOfFront,
+                                     &address_bytes_->replies);
+}
+
+void Connection::BecomeFront(Holder front) {
+  front_ = std::move(front);
+  // Calls in flight keep the counts that they have.
+  address_bytes_ = context_.bytes_of_front();
+  held_replies_ = NewReplyCount();
+  turn_.reset();
 }
 
 void Connection::SetClient(ClientId client, Holder holder) {
@@ -61,7 +70,8 @@ void Connection::SetClient(ClientId client, Holder holder) {
     }
   }
   // Otherwise the bytes of a client that changes all the time would have no bound.
-  const bool may_move = context_.bytes_of && in_flight_.empty() && replies_.empty();
+  const bool may_move =
+      context_.bytes_of && front_ == nullptr && in_flight_.empty() && replies_.empty();
   if (may_move && bytes_client_ != client_.address) {
     bytes_client_ = client_.address;
     address_bytes_ = context_.bytes_of(bytes_client_);
@@ -278,7 +288,8 @@ bool Connection::MayRead() const {
 }
 
 bool Connection::MayBegin() const {
-  return !beginning_ && in_flight_.size() < protocol_->max_in_flight() && held_replies_->HasRoom();
+  return (front_ != nullptr || !beginning_) && in_flight_.size() < max_in_flight() &&
+         held_replies_->HasRoom();
 }
 
 void Connection::PauseReading() {

@@ -45,6 +45,8 @@ struct ConnectionContext {
       count_refusal;
   /// The bytes of a client: see Connection::SetClient. Called on any thread.
   std::function<std::shared_ptr<AddressBytes>(const ClientName& address)> bytes_of = {};
+  /// The bytes of a front. Called on any thread.
+  std::function<std::shared_ptr<AddressBytes>()> bytes_of_front = {};
 };
 
 /// Flow control of one client: says when the next request is read, writes replies in the order in
@@ -58,7 +60,8 @@ struct ConnectionContext {
 /// connections of a client address together hold at most
 /// SocketOptions::max_held_bytes_per_address of replies, and all connections at most
 /// SocketOptions::max_held_bytes, plus one small reply for each connection: a connection without
-/// replies always reads, and one with replies looks again when each of them is written.
+/// replies always reads, and one with replies looks again when each of them is written. A front has
+/// wider bounds: see BecomeFront.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Closed = std::function<void(std::uint64_t id)>;
@@ -109,6 +112,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Who makes the next request is not known yet: until SetClient is called, faults count as the
   /// peer's. Turns and bytes stay where they are, since most often the client is the same.
   void ForgetClient();
+  /// The client has shown the key of a front: it makes the requests of many clients, whom it has
+  /// let in and bounds by itself. From now on kMaxOfFront requests may be in flight, a request
+  /// begins although the one before it is not queued yet, and bytes count for no address.
+  void BecomeFront(Holder front);
+  /// The key of the front; null if the client is none.
+  const Holder& front() const { return front_; }
+  /// How many requests may be in flight.
+  std::size_t max_in_flight() const {
+    return front_ == nullptr ? protocol_->max_in_flight() : kMaxOfFront;
+  }
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return has_ended() || reads_no_more_; }
 
@@ -159,6 +172,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   static constexpr std::int64_t kMaxReplyBytes = std::int64_t{4} << 20;
+  static constexpr std::int64_t kMaxReplyBytesOfFront = std::int64_t{256} << 20;
+  static constexpr std::size_t kMaxOfFront = std::size_t{64} << 10;
   static constexpr std::size_t kDiscardBytes = std::size_t{16} << 10;
   /// About what a connection takes besides its requests and replies.
   static constexpr std::int64_t kConnectionBytes = 4096;
@@ -223,6 +238,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ClientId turns_client_;    ///< Has the turns.
   ClientName bytes_client_;  ///< `address_bytes_` are its bytes.
   Holder holder_;
+  Holder front_;  ///< See BecomeFront.
   const std::unique_ptr<ByteStream> stream_;
   const std::unique_ptr<Protocol> protocol_;
   const ConnectionContext& context_;

@@ -34,7 +34,8 @@ ConnectionCall::ConnectionCall(const std::shared_ptr<Connection>& connection,
       address_bytes_(connection->address_bytes()),
       replies_(connection->replies()),
       format_(std::move(format)),
-      arrived_bytes_(arrived_bytes) {
+      arrived_bytes_(arrived_bytes),
+      is_of_front_(connection->front() != nullptr) {
   if (connection->holder() != nullptr) {
     SetHolder(connection->holder());
   }

@@ -61,6 +61,9 @@ class ConnectionCall : public Call {
   /// The count that the bytes of its request belong to.
   HeldBytes& requests() { return address_bytes_->requests; }
 
+  /// Whether the client was let in by a front, or is one: see Connection::BecomeFront.
+  bool is_of_front() const { return is_of_front_; }
+
   CallFormat& format() { return *format_; }
   /// See CallFormat::number.
   std::uint64_t number() const { return format_ == nullptr ? 0 : format_->number(); }
@@ -72,7 +75,7 @@ class ConnectionCall : public Call {
   // Called on any thread.
 
   /// Must be called once, when the bytes that the reply may take count as held. The connection
-  /// reads no further request before that.
+  /// begins no further request before that, unless its client is a front.
   void Begun();
   /// Must be called for each reply, in order. Does nothing once the client has left.
   void Send(Reply reply);
@@ -98,6 +101,7 @@ class ConnectionCall : public Call {
   const std::shared_ptr<HeldBytes> replies_;
   const std::unique_ptr<CallFormat> format_;
   const std::int64_t arrived_bytes_;
+  const bool is_of_front_;
   RequestHandler* handler_ = nullptr;
 
   std::mutex mutex_;

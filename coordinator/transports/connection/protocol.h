@@ -22,6 +22,7 @@ struct ProtocolContext {
   std::int64_t max_request_bytes;  ///< Upper bound on one request.
   ApiKeys* keys = nullptr;         ///< See SocketOptions; may be null.
   const TrustedProxies& proxies;   ///< See SocketOptions.
+  ApiKeys* front_keys = nullptr;   ///< See SocketOptions; may be null.
 };
 
 /// How requests and replies look on the wire. One object per connection, which owns it; used only
@@ -40,8 +41,8 @@ class Protocol {
   /// A reply that reports a fault of the connection itself and not of one request.
   virtual Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const = 0;
 
-  /// How many requests of a client may be in flight. 1 if replies must come in the order of the
-  /// requests.
+  /// How many requests of a client that is no front may be in flight. 1 if replies must come in the
+  /// order of the requests.
   virtual std::size_t max_in_flight() const = 0;
 
   /// Whether ReadRequest is also called while no request may begin. The protocol then calls

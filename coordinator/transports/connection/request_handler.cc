@@ -59,7 +59,7 @@ void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& clie
 }
 
 std::optional<proto::Error> RequestHandler::AccessFault(ConnectionCall& call) const {
-  if (keys_ == nullptr) {
+  if (keys_ == nullptr || call.is_of_front()) {
     return std::nullopt;
   }
   auto holder = keys_->LetIn(call.holder(), service_.model_name(), Clock::now());
@@ -70,8 +70,12 @@ std::optional<proto::Error> RequestHandler::AccessFault(ConnectionCall& call) co
   return std::nullopt;
 }
 
-void RequestHandler::Handle(std::shared_ptr<ConnectionCall> call) {
-  if (const auto fault = AccessFault(*call)) {
+void RequestHandler::Handle(std::shared_ptr<ConnectionCall> call,
+                            std::optional<proto::Error> fault) {
+  if (!fault) {
+    fault = AccessFault(*call);
+  }
+  if (fault) {
     Read(call, fault);
     return;
   }

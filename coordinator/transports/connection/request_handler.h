@@ -40,10 +40,11 @@ class RequestHandler {
   /// See Finish.
   ~RequestHandler() { Finish(); }
 
-  /// Called once for each call that has a format. Refuses it if its client is not let in. Calls its
-  /// Begun when it is queued, and its response, if it is still to be computed, counts in the call's
-  /// replies.
-  void Handle(std::shared_ptr<ConnectionCall> call);
+  /// Called once for each call that has a format. Refuses it if there is a fault, or if its client
+  /// is not let in. Calls its Begun when it is queued, and its response, if it is still to be
+  /// computed, counts in the call's replies.
+  void Handle(std::shared_ptr<ConnectionCall> call,
+              std::optional<proto::Error> fault = std::nullopt);
 
   /// Returns when every call is handled and over. Every client must have left, and no call may be
   /// handled afterwards.
@@ -74,7 +75,7 @@ class RequestHandler {
   /// Long requests with more bytes than this are parsed by `parsing_large_`.
   static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
-  /// Why the call's client is not let in. Null keys let everybody in.
+  /// Why the call's client is not let in. Null keys let everybody in, and so does a front.
   std::optional<proto::Error> AccessFault(ConnectionCall& call) const;
   /// Lets a long request be parsed when it is its turn.
   void PostParsing(PatientPool& pool, std::shared_ptr<ConnectionCall> call);

@@ -66,7 +66,8 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
       greetings_(turns_.ForServer()),
       address_book_(options.max_held_bytes_per_address, requests_, handler_.replies()),
       memory_(io_.get_executor()),
-      protocol_context_{handler_, options.max_request_bytes, options_.keys.get(), options_.proxies},
+      protocol_context_{handler_, options.max_request_bytes, options_.keys.get(), options_.proxies,
+                        options_.front_keys.get()},
       context_{options.idle_timeout,
                options.read_timeout,
                options.long_patience,
@@ -80,7 +81,8 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
                [this](const ClientName& address) {
                  const std::lock_guard lock(mutex_);
                  return address_book_.Of(address);
-               }},
+               },
+               [this] { return AddressBook::OfAll(requests_, handler_.replies()); }},
       probe_context_(context_),
       handshakes_(io_threads, options.handshake_timeout) {
   probe_context_.idle_timeout =

@@ -48,6 +48,9 @@ struct SocketOptions {
   double max_wait_seconds = std::numeric_limits<double>::infinity();
   /// Only requests with one of these keys are served; null: all are.
   std::shared_ptr<ApiKeys> keys;
+  /// A client of the request socket that shows one of these is a front: see
+  /// Connection::BecomeFront. Null: none is.
+  std::shared_ptr<ApiKeys> front_keys;
   /// Of clients that connect through one of these, the address is the one that the proxy says. The
   /// proxies themselves have no limit of connections per address.
   TrustedProxies proxies;

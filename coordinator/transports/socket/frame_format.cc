@@ -1,6 +1,7 @@
 #include "coordinator/transports/socket/frame_format.h"
 
 #include <exception>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -42,37 +43,55 @@ std::string FrameOf(std::uint64_t request_id, const Message& result) {
   return proto::ToFrame(rest, FieldOf(result), result);
 }
 
-/// Bounds the time of looking for a message's id. It stands in front of the endpoint's message, if
-/// the client writes the fields in their order, as all libraries do.
+/// Bounds the time of looking for what stands beside the endpoint's message. Libraries write each
+/// of these fields once.
 constexpr int kMaxFieldsBeside = 64;
+constexpr std::uint32_t kMaxForwardedBytes = 4096;
 
-/// Reads only what stands beside the request's fields. 0 if the message is none.
-std::uint64_t RequestIdOf(const std::string& message) {
-  using google::protobuf::internal::WireFormatLite;
-  constexpr auto kTag =
-      WireFormatLite::MakeTag(v1::Request::kRequestIdFieldNumber, WireFormatLite::WIRETYPE_VARINT);
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
-                                            static_cast<int>(message.size()));
-  std::uint64_t id = 0;
-  for (int field = 0; field < kMaxFieldsBeside; ++field) {
-    const std::uint32_t tag = in.ReadTag();
-    if (tag == 0) {
-      return in.ConsumedEntireMessage() ? id : 0;
-    }
-    if (tag == kTag ? !in.ReadVarint64(&id) : !WireFormatLite::SkipField(&in, tag)) {
-      return 0;
-    }
+/// Reads a v1::Forwarded. One that is too long is read as an empty one, which has a fault.
+bool ReadForwarded(google::protobuf::io::CodedInputStream& in, std::string& forwarded) {
+  std::uint32_t length = 0;
+  if (!in.ReadVarint32(&length)) {
+    return false;
   }
-  return id;
+  forwarded.clear();
+  return length > kMaxForwardedBytes
+             ? length <= std::numeric_limits<int>::max() && in.Skip(static_cast<int>(length))
+             : in.ReadString(&forwarded, static_cast<int>(length));
 }
 
 }  // namespace
+
+/// Empty if the message is none.
+FrameFormat::Head FrameFormat::HeadOf(const std::string& message) {
+  using google::protobuf::internal::WireFormatLite;
+  constexpr auto kId =
+      WireFormatLite::MakeTag(v1::Request::kRequestIdFieldNumber, WireFormatLite::WIRETYPE_VARINT);
+  constexpr auto kForwarded = WireFormatLite::MakeTag(v1::Request::kForwardedFieldNumber,
+                                                      WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  Head head;
+  for (int field = 0; field < kMaxFieldsBeside; ++field) {
+    const std::uint32_t tag = in.ReadTag();
+    if (tag == 0) {
+      return in.ConsumedEntireMessage() ? head : Head();
+    }
+    const bool is_read = tag == kId          ? in.ReadVarint64(&head.request_id)
+                         : tag == kForwarded ? ReadForwarded(in, head.forwarded.emplace())
+                                             : WireFormatLite::SkipField(&in, tag);
+    if (!is_read) {
+      return {};
+    }
+  }
+  return head;
+}
 
 FrameFormat::FrameFormat(std::string message, std::vector<Held> held)
     : message_(std::move(message)),
       held_(std::move(held)),
       request_bytes_(message_.size()),
-      number_(RequestIdOf(message_)) {}
+      head_(HeadOf(message_)) {}
 
 ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
   try {
@@ -90,7 +109,7 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
     return proto::Unexpected(TooManyValues(max_values));
   }
   v1::Request request;
-  if (!request.ParseFromString(message)) {
+  if (!request.ParseFromString(message) || request.has_forwarded() != head_.forwarded.has_value()) {
     return proto::Unexpected(BadRequest("not_a_message",
                                         "The frame is not a scorecast.v1.Request, or a text in it "
                                         "is not valid UTF-8.",
@@ -112,7 +131,7 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
 }
 
 void FrameFormat::Skip() {
-  request_id_ = number_;
+  request_id_ = head_.request_id;
   std::string().swap(message_);
   held_.clear();
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,19 +23,28 @@ class FrameFormat : public CallFormat {
   std::size_t request_bytes() const override { return request_bytes_; }
   ParsedRequest Parse(const RequestService& service, Call& call) override;
   void Skip() override;
-  std::uint64_t number() const override { return number_; }
+  std::uint64_t number() const override { return head_.request_id; }
+  /// The request's v1::Forwarded; nothing if it has none.
+  const std::optional<std::string>& forwarded() const { return head_.forwarded; }
 
   std::string Delta(const EndpointResponse& delta) override;
   std::string Response(const EndpointResponse& response) override;
   std::string Error(const proto::Error& error) override;
 
  private:
+  /// What stands beside the endpoint's message.
+  struct Head {
+    std::uint64_t request_id = 0;
+    std::optional<std::string> forwarded;
+  };
+
+  static Head HeadOf(const std::string& message);
   ParsedRequest ParseMessage(const RequestService& service, Call& call, const std::string& message);
 
   std::string message_;  ///< Until it is parsed.
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
-  const std::uint64_t number_ = 0;  ///< The request's id, as far as it stands in front.
+  const Head head_;
   std::uint64_t request_id_ = 0;
 };
 

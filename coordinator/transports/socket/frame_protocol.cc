@@ -1,13 +1,14 @@
 #include "coordinator/transports/socket/frame_protocol.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <boost/asio/read.hpp>
 
 #include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/socket/forwarded.h"
 #include "coordinator/transports/socket/frame_format.h"
-#include "coordinator/transports/socket/session_messages.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -78,7 +79,7 @@ void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
     connection->SendError(FrameTooLarge(length, context_.max_request_bytes));
     SkipMessage(connection, length);
   } else if (context_.keys != nullptr && connection->holder() == nullptr &&
-             length > kMaxSessionBytes) {
+             connection->front() == nullptr && length > kMaxSessionBytes) {
     // It cannot be the key, and strangers' requests take no memory.
     connection->SendError(*context_.keys->KeyFault(/*holder=*/nullptr));
     SkipMessage(connection, length);
@@ -134,7 +135,7 @@ void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t len
 }
 
 void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
-  if (auto reply = SessionReply(message_, *connection, context_.keys)) {
+  if (auto reply = SessionReply(message_, *connection, context_, *facts_)) {
     connection->Send(ToReply(*std::move(reply), *connection->replies()));
     ReleaseMessage();
     connection->ReadNext();
@@ -148,10 +149,18 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
 }
 
 void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
-  const auto call = connection->BeginRequest(
-      std::make_unique<FrameFormat>(std::move(message_), std::move(held_)));
+  auto format = std::make_unique<FrameFormat>(std::move(message_), std::move(held_));
   ReleaseMessage();
-  context_.handler.Handle(call);
+  const std::optional<std::string> forwarded = format->forwarded();
+  const auto call = connection->BeginRequest(std::move(format));
+  std::optional<proto::Error> fault;
+  if (connection->front() != nullptr) {
+    fault = context_.front_keys->KeyFault(connection->front());  // It may have been revoked.
+  }
+  if (!fault && forwarded) {
+    fault = Forward(*forwarded, *call);
+  }
+  context_.handler.Handle(call, fault);
   connection->ReadNext();
 }
 
@@ -161,8 +170,11 @@ void FrameProtocol::ReleaseMessage() {
   held_.clear();
 }
 
-std::unique_ptr<Protocol> MakeFrameProtocol(const ProtocolContext& context) {
-  return std::make_unique<FrameProtocol>(context);
+MakeProtocol MakeFrameProtocol(ServerFacts facts) {
+  const auto shared = std::make_shared<const ServerFacts>(std::move(facts));
+  return [shared](const ProtocolContext& context) {
+    return std::make_unique<FrameProtocol>(context, shared);
+  };
 }
 
 }  // namespace scorecast::coordinator

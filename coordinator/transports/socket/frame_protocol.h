@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
@@ -12,6 +13,7 @@
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/socket/session_messages.h"
 #include "proto/base/error.h"
 #include "proto/wire/frame.h"
 
@@ -21,7 +23,8 @@ namespace scorecast::coordinator {
 /// the number of their request, so they may come in any order.
 class FrameProtocol : public Protocol {
  public:
-  explicit FrameProtocol(const ProtocolContext& context) : context_(context) {}
+  FrameProtocol(const ProtocolContext& context, std::shared_ptr<const ServerFacts> facts)
+      : context_(context), facts_(std::move(facts)) {}
 
   void ReadRequest(std::shared_ptr<Connection> connection) override;
   Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override;
@@ -50,12 +53,13 @@ class FrameProtocol : public Protocol {
   void ReleaseMessage();
 
   const ProtocolContext& context_;
+  const std::shared_ptr<const ServerFacts> facts_;
   proto::FrameHeader header_{};
   std::string message_;
   std::vector<Held> held_;  ///< One for each piece of `message_`.
 };
 
 /// For RequestServer.
-std::unique_ptr<Protocol> MakeFrameProtocol(const ProtocolContext& context);
+MakeProtocol MakeFrameProtocol(ServerFacts facts = {});
 
 }  // namespace scorecast::coordinator

@@ -6,10 +6,13 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include "coordinator/access/api_keys.h"
 #include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/transports/socket/frame_format.h"
+#include "proto/base/one_line.h"
+#include "proto/log/log.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -27,7 +30,8 @@ bool IsSessionMessage(const std::string& message) {
   while (const std::uint32_t tag = in.ReadTag()) {
     const int field = WireFormatLite::GetTagFieldNumber(tag);
     if (field == v1::Request::kAuthenticateFieldNumber ||
-        field == v1::Request::kReloadFieldNumber || field == v1::Request::kCancelFieldNumber) {
+        field == v1::Request::kReloadFieldNumber || field == v1::Request::kCancelFieldNumber ||
+        field == v1::Request::kHelloFieldNumber) {
       return true;
     }
     if (!WireFormatLite::SkipField(&in, tag)) {
@@ -81,6 +85,43 @@ void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {
   reloaded.set_revoked(static_cast<std::uint32_t>(changes->revoked));
 }
 
+/// Why the client gets no reply to its Hello. Makes it a front if it shows the key of one.
+std::optional<proto::Error> Greet(const v1::Hello& hello, Connection& connection,
+                                  const ProtocolContext& context) {
+  if (hello.front_key().empty()) {
+    const bool is_let_in = context.keys == nullptr || connection.front() != nullptr;
+    return is_let_in ? std::nullopt : context.keys->KeyFault(connection.holder());
+  }
+  if (context.front_keys != nullptr) {
+    if (auto front = context.front_keys->Find({hello.front_key()})) {
+      proto::LogInfo("front {} has connected from {}, scorecast {}", (*front)->key.name,
+                     connection.peer().address.text(), proto::Quoted(hello.version()));
+      connection.BecomeFront(*std::move(front));
+      return std::nullopt;
+    }
+  }
+  return proto::Error{401, "unauthorized", "The key is not that of a front of this server.",
+                      "front_key"};
+}
+
+void Hello(const v1::Hello& hello, Connection& connection, const ProtocolContext& context,
+           const ServerFacts& facts, v1::Response& response) {
+  if (const auto fault = Greet(hello, connection, context)) {
+    Refuse(*fault, connection, response);
+    return;
+  }
+  v1::HelloReply& reply = *response.mutable_hello();
+  reply.set_version(facts.version);
+  reply.set_model(facts.model);
+  reply.set_kind(facts.kind);
+  reply.set_fingerprint(facts.fingerprint);
+  reply.set_dtype(facts.dtype);
+  reply.set_kernel_set(facts.kernel_set);
+  reply.set_trusted(connection.front() != nullptr);
+  reply.set_max_request_bytes(context.max_request_bytes);
+  reply.set_max_requests_in_flight(static_cast<std::int64_t>(connection.max_in_flight()));
+}
+
 /// Returns the frames of the replies to the requests that are ended.
 std::string Cancel(std::uint64_t request_id, Connection& connection, v1::Response& response) {
   const std::size_t requests = connection.Cancel(request_id);
@@ -96,22 +137,31 @@ std::string Cancel(std::uint64_t request_id, Connection& connection, v1::Respons
 }  // namespace
 
 std::optional<std::string> SessionReply(const std::string& message, Connection& connection,
-                                        ApiKeys* keys) {
+                                        const ProtocolContext& context, const ServerFacts& facts) {
   v1::Request request;
-  if (!IsSessionMessage(message) || !request.ParseFromString(message) ||
-      (!request.has_authenticate() && !request.has_reload() && !request.has_cancel())) {
+  if (!IsSessionMessage(message) || !request.ParseFromString(message)) {
     return std::nullopt;
   }
   v1::Response response;
   response.set_request_id(request.request_id());
-  if (request.has_authenticate()) {
-    Authenticate(request.authenticate().api_key(), connection, keys, response);
-  } else if (request.has_cancel()) {
-    return Cancel(request.cancel().request_id(), connection, response) + proto::ToFrame(response);
-  } else {
-    Reload(connection, keys, response);
+  std::string before;
+  switch (request.endpoint_case()) {
+    case v1::Request::kAuthenticate:
+      Authenticate(request.authenticate().api_key(), connection, context.keys, response);
+      break;
+    case v1::Request::kHello:
+      Hello(request.hello(), connection, context, facts, response);
+      break;
+    case v1::Request::kReload:
+      Reload(connection, context.keys, response);
+      break;
+    case v1::Request::kCancel:
+      before = Cancel(request.cancel().request_id(), connection, response);
+      break;
+    default:
+      return std::nullopt;
   }
-  return proto::ToFrame(response);
+  return before + proto::ToFrame(response);
 }
 
 }  // namespace scorecast::coordinator

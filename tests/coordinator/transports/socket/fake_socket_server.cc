@@ -45,7 +45,7 @@ v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
 }
 
 std::uint16_t ListenForFrames(RequestServer& server) {
-  return server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol);
+  return server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol());
 }
 
 v1::Request NumberedRequest(std::uint64_t number) {

@@ -1,0 +1,298 @@
+// What a server tells of itself, and fronts: clients that are trusted to pass on others' requests.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/schedule/queue/scheduler_status.h"
+#include "coordinator/transports/connection/listening_socket.h"
+#include "coordinator/transports/socket/frame_protocol.h"
+#include "tests/coordinator/access/keys_file.h"
+#include "tests/coordinator/transports/ended_clients.h"
+#include "tests/coordinator/transports/socket/connection_checks.h"
+#include "tests/coordinator/transports/socket/fake_socket_server.h"
+
+namespace scorecast::coordinator {
+namespace front_test {
+
+using launcher::Client;
+using ::testing::ElementsAre;
+
+constexpr char kFrontKey[] = "sk-front-0123456789";
+constexpr std::uint64_t kHelloId = 99;
+
+v1::Request Hello(const std::string& front_key = {}) {
+  v1::Request request;
+  request.set_request_id(kHelloId);
+  request.mutable_hello()->set_front_key(front_key);
+  return request;
+}
+
+/// A request of a client of the front.
+v1::Request For(const std::string& client, v1::Request request) {
+  request.mutable_forwarded()->set_client(client);
+  return request;
+}
+
+/// The same for the holder of a key.
+v1::Request ForHolder(const std::string& name, v1::Request request) {
+  request.mutable_forwarded()->mutable_key();
+  return For(name, std::move(request));
+}
+
+v1::Request WithText(std::uint64_t number, std::size_t bytes) {
+  v1::Request request = NumberedRequest(number);
+  request.mutable_score()->mutable_query()->set_text(std::string(bytes, 'x'));
+  return request;
+}
+
+class Front : public ::testing::Test {
+ protected:
+  explicit Front(const SchedulerOptions& scheduler = {})
+      : server_(OptionsWith(client_keys_.Read(), front_keys_), scheduler, &ended_) {}
+
+  static SocketOptions OptionsWith(std::shared_ptr<ApiKeys> keys,
+                                   std::shared_ptr<ApiKeys> front_keys) {
+    SocketOptions options;
+    options.keys = std::move(keys);
+    options.front_keys = std::move(front_keys);
+    return options;
+  }
+
+  std::unique_ptr<Client> ConnectFront() const {
+    auto client = server_.Connect();
+    EXPECT_TRUE(client->Call(Hello(kFrontKey)).hello().trusted());
+    return client;
+  }
+
+  const KeysFile client_keys_{KeysFile::Alice()};
+  const KeysFile file_{std::string("front ") + kFrontKey + "\n"};
+  const std::shared_ptr<ApiKeys> front_keys_ = file_.Read();
+  EndedClients ended_;
+  FakeSocketServer server_;
+};
+
+TEST(Hello, TellsWhatTheServerIs) {
+  FakeServer fake;
+  SocketOptions options;
+  options.max_request_bytes = 12'345;
+  RequestServer server(fake.service, options, 2);
+  const std::uint16_t port = server.Listen(OpenListeningSocket("127.0.0.1", 0),
+                                           MakeFrameProtocol({.version = "1.2",
+                                                              .model = "m",
+                                                              .kind = "a language model",
+                                                              .fingerprint = "0123",
+                                                              .dtype = "bf16",
+                                                              .kernel_set = "avx512"}));
+  Client client("127.0.0.1:" + std::to_string(port));
+  const v1::Response response = client.Call(Hello());
+  EXPECT_EQ(response.request_id(), kHelloId);
+  const v1::HelloReply& hello = response.hello();
+  EXPECT_EQ(hello.version(), "1.2");
+  EXPECT_EQ(hello.model(), "m");
+  EXPECT_EQ(hello.kind(), "a language model");
+  EXPECT_EQ(hello.fingerprint(), "0123");
+  EXPECT_EQ(hello.dtype(), "bf16");
+  EXPECT_EQ(hello.kernel_set(), "avx512");
+  EXPECT_FALSE(hello.trusted());
+  EXPECT_EQ(hello.max_request_bytes(), 12'345);
+  EXPECT_EQ(hello.max_requests_in_flight(), 256);
+  ExpectError(client.Call(Hello(kFrontKey)), kHelloId, 401, "unauthorized");
+  EXPECT_TRUE(client.Call(NumberedRequest(1)).has_score()) << "it is a client as before";
+}
+
+TEST_F(Front, OnlyClientsThatAreLetInAreTold) {
+  const auto client = server_.Connect();
+  ExpectError(client->Call(Hello()), kHelloId, 401, "unauthorized");
+  v1::Request authenticate;
+  authenticate.mutable_authenticate()->set_api_key(kAlice);
+  EXPECT_TRUE(client->Call(authenticate).has_authenticated());
+  EXPECT_TRUE(client->Call(Hello()).has_hello());
+}
+
+TEST_F(Front, HasAKeyOfItsOwn) {
+  const auto client = server_.Connect();
+  for (const std::string wrong : {"wrong", kAlice}) {
+    ExpectError(client->Call(Hello(wrong)), kHelloId, 401, "unauthorized");
+    ExpectError(client->Call(NumberedRequest(1)), 1, 401, "unauthorized");
+  }
+  const v1::Response response = client->Call(Hello(kFrontKey));
+  EXPECT_TRUE(response.hello().trusted());
+  EXPECT_EQ(response.hello().max_requests_in_flight(), 65'536);
+  EXPECT_TRUE(client->Call(NumberedRequest(1)).has_score()) << "it needs no other key";
+  EXPECT_EQ(client->Call(WithText(2, 6'000)).error().code(), 400) << "a text that is too long";
+}
+
+TEST_F(Front, NobodyElseForwards) {
+  const auto client = server_.Connect();
+  v1::Request authenticate;
+  authenticate.mutable_authenticate()->set_api_key(kAlice);
+  EXPECT_TRUE(client->Call(authenticate).has_authenticated());
+  const v1::Response response = client->Call(For("192.0.2.7", NumberedRequest(5)));
+  ExpectError(response, 5, 403, "not_a_front");
+  EXPECT_EQ(response.error().param(), "forwarded");
+  EXPECT_THAT(ended_.Take(), ElementsAre("alice 403"));
+  EXPECT_TRUE(client->Call(NumberedRequest(6)).has_score());
+}
+
+TEST_F(Front, ItsRequestsAreThoseOfItsClients) {
+  const auto front = ConnectFront();
+  EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(1))).has_score());
+  EXPECT_TRUE(front->Call(ForHolder("bob", NumberedRequest(2))).has_score());
+  EXPECT_TRUE(front->Call(NumberedRequest(3)).has_score());
+  EXPECT_THAT(ended_.Take(), ElementsAre("192.0.2.7 200", "bob 200", "127.0.0.1 200"));
+}
+
+TEST_F(Front, FaultsOfWhatItForwardsNameTheField) {
+  const auto front = ConnectFront();
+  const auto expect_fault = [&](const v1::Forwarded& forwarded, const std::string& field) {
+    v1::Request request = NumberedRequest(1);
+    *request.mutable_forwarded() = forwarded;
+    const v1::Response response = front->Call(request);
+    ExpectError(response, 1, 400, "bad_forwarded");
+    EXPECT_EQ(response.error().param(), field);
+  };
+  v1::Forwarded good;
+  good.set_client("192.0.2.7");
+  v1::Forwarded forwarded;
+  expect_fault(forwarded, "forwarded.client");
+  for (const std::string& name : {std::string("two words"), std::string("a\nb"),
+                                  std::string(257, 'a'), std::string(5'000, 'a')}) {
+    forwarded.set_client(name);
+    expect_fault(forwarded, "forwarded.client");
+  }
+  forwarded = good;
+  forwarded.set_network("a b");
+  expect_fault(forwarded, "forwarded.network");
+  forwarded = good;
+  forwarded.set_waited_us(-1);
+  expect_fault(forwarded, "forwarded.waited_us");
+  forwarded = good;
+  forwarded.set_timeout_us(-1);
+  expect_fault(forwarded, "forwarded.timeout_us");
+  forwarded = good;
+  forwarded.mutable_key()->set_priority(11);
+  expect_fault(forwarded, "forwarded.key.priority");
+  forwarded = good;
+  forwarded.mutable_key()->set_waiting_tokens(0);
+  expect_fault(forwarded, "forwarded.key.waiting_tokens");
+  EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(2))).has_score());
+}
+
+TEST_F(Front, MayHaveManyRequestsInFlight) {
+  server_.cluster().Hold();
+  const auto front = ConnectFront();
+  constexpr std::int64_t kRequests = 1'000;
+  for (std::uint64_t number = 0; number < kRequests; ++number) {
+    front->Send(For("192.0.2." + std::to_string(number % 200), NumberedRequest(number)));
+  }
+  EXPECT_TRUE(
+      Eventually([&] { return server_.server().status().requests_in_flight == kRequests; }));
+  server_.cluster().Release();
+  std::map<std::uint64_t, int> replies;
+  for (std::int64_t i = 0; i < kRequests; ++i) {
+    const v1::Response response = front->Receive();
+    EXPECT_TRUE(response.has_score()) << response.error().message();
+    ++replies[response.request_id()];
+  }
+  EXPECT_EQ(replies.size(), std::size_t{kRequests});
+}
+
+TEST_F(Front, ALongTextDelaysNoOtherClientOfIt) {
+  const auto front = ConnectFront();
+  server_.tokenizer().Hold();
+  front->Send(For("192.0.2.1", WithText(1, 50'000)));
+  front->Send(For("192.0.2.2", WithText(2, 200'000)));
+  EXPECT_TRUE(front->Call(For("192.0.2.3", NumberedRequest(3))).has_score());
+  v1::Request cancel;
+  cancel.mutable_cancel()->set_request_id(2);
+  front->Send(cancel);
+  ExpectError(front->Receive(), 2, 499, "cancelled");
+  EXPECT_EQ(front->Receive().cancelled().requests(), 1U);
+  server_.tokenizer().Release();
+  ExpectError(front->Receive(), 1, 400, "sequence_too_long");
+  EXPECT_TRUE(Eventually([&] { return server_.server().status().held_request_bytes == 0; }));
+}
+
+TEST_F(Front, TheTimeAtTheFrontCounts) {
+  const auto front = ConnectFront();
+  v1::Request request = For("192.0.2.7", NumberedRequest(1));
+  request.mutable_score()->set_timeout_ms(600'000);
+  request.mutable_forwarded()->set_waited_us(500'000'000);
+  v1::Response response = front->Call(request);
+  ASSERT_TRUE(response.has_score()) << response.error().message();
+  EXPECT_GE(response.score().timings().total_ms(), 500'000);
+  request.mutable_forwarded()->set_waited_us(600'000'000);
+  ExpectError(front->Call(request), 1, 504, "deadline_passed");
+}
+
+TEST_F(Front, WhatIsLeftOfTheTimeCounts) {
+  const auto front = ConnectFront();
+  v1::Request request = For("192.0.2.7", NumberedRequest(1));
+  request.mutable_forwarded()->set_waited_us(500'000'000);
+  request.mutable_forwarded()->set_timeout_us(600'000'000);
+  EXPECT_TRUE(front->Call(request).has_score()) << "it counts from its arrival here";
+  request.mutable_score()->set_timeout_ms(1'000);
+  ExpectError(front->Call(request), 1, 504, "deadline_passed");
+  request.mutable_score()->clear_timeout_ms();
+  request.mutable_forwarded()->set_timeout_us(0);
+  ExpectError(front->Call(request), 1, 504, "deadline_passed");
+}
+
+TEST_F(Front, TheLimitsOfAKeyAreThoseOfItsHolder) {
+  server_.cluster().Hold();
+  const auto front = ConnectFront();
+  front->Send(For("192.0.2.7", NumberedRequest(1)));
+  ASSERT_TRUE(Eventually([&] { return !server_.cluster().plans().empty(); }));
+  v1::Request request = ForHolder("alice", NumberedRequest(2));
+  request.mutable_forwarded()->mutable_key()->set_waiting_tokens(1);
+  front->Send(request);
+  ASSERT_TRUE(Eventually([&] { return server_.scheduler().status().waiting_jobs == 1; }));
+  request.set_request_id(3);
+  ExpectError(front->Call(request), 3, 429, "client_queue_full");
+  request.mutable_forwarded()->set_client("bob");
+  front->Send(request);
+  EXPECT_TRUE(Eventually([&] { return server_.scheduler().status().waiting_jobs == 2; }));
+}
+
+TEST_F(Front, ARevokedKeyIsRefusedOnAnOpenConnection) {
+  const auto front = ConnectFront();
+  EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(1))).has_score());
+  file_.Write("second sk-second-0123456789\n");
+  EXPECT_TRUE(front_keys_->Reload());
+  ExpectError(front->Call(For("192.0.2.7", NumberedRequest(2))), 2, 401, "unauthorized");
+  ExpectError(front->Call(Hello(kFrontKey)), kHelloId, 401, "unauthorized");
+  EXPECT_TRUE(front->Call(Hello("sk-second-0123456789")).hello().trusted());
+  EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(3))).has_score());
+}
+
+/// With a cache.
+class CachingFront : public Front {
+ protected:
+  CachingFront() : Front({.cached_pages = 60}) {}
+
+  std::int64_t CachedTokens(Client& front, const std::string& name, bool shares_cache) {
+    v1::Request request = ForHolder(name, WithText(1, 200));
+    request.mutable_forwarded()->mutable_key()->set_shares_cache(shares_cache);
+    const v1::Response response = front.Call(request);
+    EXPECT_TRUE(response.has_score()) << response.error().message();
+    return response.score().usage().cached_tokens();
+  }
+};
+
+TEST_F(CachingFront, HoldersShareTheCacheOnlyIfTheirKeysSaySo) {
+  const auto front = ConnectFront();
+  EXPECT_EQ(CachedTokens(*front, "alice", false), 0);
+  EXPECT_GT(CachedTokens(*front, "alice", false), 0);
+  EXPECT_EQ(CachedTokens(*front, "bob", false), 0);
+  EXPECT_EQ(CachedTokens(*front, "carol", true), 0);
+  EXPECT_GT(CachedTokens(*front, "dan", true), 0);
+}
+
+}  // namespace front_test
+}  // namespace scorecast::coordinator
