@@ -82,7 +82,7 @@ set_allowed() {
       allowed="coordinator/transports/${transport%%/*} coordinator/transports/connection coordinator/access"
       allowed="$allowed coordinator/service coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/rerank coordinator/resources"
-      allowed="$allowed coordinator/schedule coordinator/text"
+      allowed="$allowed coordinator/schedule coordinator/status coordinator/text"
       allowed="$allowed proto/log proto/wire proto/scorecast.pb.h $contracts" ;;
     coordinator/status/*)
       allowed="coordinator/status coordinator/resources coordinator/transports/connection"
@@ -285,6 +285,7 @@ self_check() {
 1 coordinator/endpoints/a.cc #include "launcher/b.h"
 0 coordinator/transports/deep/a.cc #include "coordinator/endpoints/b.h"
 0 coordinator/transports/a.cc #include "proto/wire/b.h"
+0 coordinator/transports/a.cc #include "coordinator/status/b.h"
 1 coordinator/transports/a.cc #include "proto/mpi/b.h"
 0 coordinator/transports/deep/a.cc #include "coordinator/transports/deep/b.h"
 0 coordinator/transports/deep/a.cc #include "coordinator/transports/connection/b.h"

@@ -55,6 +55,15 @@ ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining)
   return {reason.empty() ? 200 : 503, "application/json", body.dump()};
 }
 
+bool IsReady(const proto::ClusterStatus& cluster, bool is_draining) {
+  for (std::size_t r = 0; r < cluster.ranks.size(); ++r) {
+    if (!Obstacle(r, cluster.ranks[r]).empty()) {
+      return false;
+    }
+  }
+  return !is_draining;
+}
+
 namespace {
 
 Resource AliveResource(std::string path) {

@@ -16,6 +16,9 @@ inline constexpr std::chrono::seconds kLateAfter{3};
 /// not ready while it drains, or while a rank is late or still starting.
 ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining);
 
+/// Whether that is a 200.
+bool IsReady(const proto::ClusterStatus& cluster, bool is_draining);
+
 /// GET /health: a 200 as long as the process serves.
 Resource HealthResource();
 /// GET /ping: the same, by the name that Sagemaker and text-embeddings-inference have for it.

@@ -34,6 +34,7 @@
 #include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
+#include "coordinator/transports/socket/server_state.h"
 #include "coordinator/transports/socket/session_messages.h"
 #include "launcher/address/address_file.h"
 #include "launcher/address/reachable_address.h"
@@ -355,8 +356,13 @@ coordinator::ServerFacts FactsOf(const ServeFlags& flags, const Engine& engine) 
 /// Opens the service to its clients.
 void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
             const TlsFilesPointer& tls_files, Service& service) {
+  const auto state = [&service, &server = *service.server] {
+    return coordinator::StateOf(
+        {service.cluster.Status(), service.scheduler.status(), server.status()},
+        service.requests.is_draining());
+  };
   service.server->Listen(sockets.Take(kRequestSocket).Release(),
-                         coordinator::MakeFrameProtocol(FactsOf(flags, engine)),
+                         coordinator::MakeFrameProtocol(FactsOf(flags, engine), state),
                          {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/scorecast.pb.h"
 #include "tests/e2e/http_transport.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
@@ -53,6 +54,8 @@ TEST(ServeKeys, AreNeededOffLoopbackAndMustBeRight) {
   WriteFile(file, "# keys\nalice short\n");
   ExpectRefused({"--api-keys", file.string()}, ": line 2: the key has 5 characters");
   ExpectRefused({"--api-keys", file.string(), "--insecure"}, "contradict each other");
+  ExpectRefused({"--front-key", file.string()},
+                "--front-key " + file.string() + ": line 2: the key has 5 characters");
   const ProcessResult proxy =
       RunScorecast({"serve", "--model", "nowhere", "--proxy", "10.0.0.0/33"});
   EXPECT_EQ(proxy.exit_code, 1);
@@ -134,6 +137,33 @@ TEST(ServeKeys, LetTheirHoldersIn) {
   for (const std::string& secret : {alice, bob, carol}) {
     EXPECT_THAT(ended.err, Not(HasSubstr(secret))) << "the log must not have keys";
   }
+}
+
+TEST(ServeKeys, AFrontHasAKeyOfItsOwn) {
+  const auto [key, line] = NewKey("front");
+  const std::filesystem::path file = NewDirectory() / "front";
+  WriteFile(file, line + "\n");
+  const auto hello_of = [&, key = key](const std::vector<std::string>& flags) {
+    std::vector<std::string> all = {"--front-key", file.string()};
+    all.insert(all.end(), flags.begin(), flags.end());
+    Service service({MakeModel("digits"), all});
+    const auto client = service.Connect();
+    v1::Request request;
+    request.mutable_hello()->set_front_key(key);
+    request.mutable_hello()->set_status_interval_ms(10);
+    v1::HelloReply hello = client->Call(request).hello();
+    EXPECT_TRUE(client->Receive().status().ready());
+    EXPECT_EQ(service.Drain().exit_code, 0);
+    return hello;
+  };
+  const v1::HelloReply hello = hello_of({"--dtype", "f32"});
+  EXPECT_TRUE(hello.trusted());
+  EXPECT_EQ(hello.kind(), "a language model");
+  EXPECT_EQ(hello.dtype(), "f32");
+  EXPECT_NE(hello.version(), "");
+  EXPECT_NE(hello.kernel_set(), "");
+  EXPECT_EQ(hello_of({"--dtype", "f32"}).fingerprint(), hello.fingerprint());
+  EXPECT_NE(hello_of({"--dtype", "f32", "--one-by-one"}).fingerprint(), hello.fingerprint());
 }
 
 }  // namespace serve_keys_test

@@ -122,6 +122,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t max_in_flight() const {
     return front_ == nullptr ? protocol_->max_in_flight() : kMaxOfFront;
   }
+  /// Whether replies are being written.
+  bool is_writing() const { return !replies_.empty(); }
   /// Whether requests that still arrive are dropped.
   bool is_ending() const { return has_ended() || reads_no_more_; }
 

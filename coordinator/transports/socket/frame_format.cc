@@ -36,10 +36,9 @@ int FieldOf(const Message& result) {
   return 0;
 }
 
-/// The frame of a v1::Response with the result, which is not copied for that.
-std::string FrameOf(std::uint64_t request_id, const Message& result) {
-  v1::Response rest;
-  rest.set_request_id(request_id);
+/// The frame of a v1::Response with the result, which is not copied for that. `rest` has the other
+/// fields.
+std::string FrameOf(const v1::Response& rest, const Message& result) {
   return proto::ToFrame(rest, FieldOf(result), result);
 }
 
@@ -87,11 +86,13 @@ FrameFormat::Head FrameFormat::HeadOf(const std::string& message) {
   return head;
 }
 
-FrameFormat::FrameFormat(std::string message, std::vector<Held> held)
+FrameFormat::FrameFormat(std::string message, std::vector<Held> held,
+                         std::shared_ptr<RecentState> state)
     : message_(std::move(message)),
       held_(std::move(held)),
       request_bytes_(message_.size()),
-      head_(HeadOf(message_)) {}
+      head_(HeadOf(message_)),
+      state_(std::move(state)) {}
 
 ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
   try {
@@ -136,18 +137,29 @@ void FrameFormat::Skip() {
   held_.clear();
 }
 
+std::string FrameFormat::LastFrame(const Message& result) const {
+  v1::Response rest;
+  rest.set_request_id(request_id_);
+  if (state_ != nullptr) {
+    ToMessage(state_->Get(), *rest.mutable_status());
+  }
+  return FrameOf(rest, result);
+}
+
 std::string FrameFormat::Delta(const EndpointResponse& delta) {
-  return FrameOf(request_id_, delta.message());
+  v1::Response rest;
+  rest.set_request_id(request_id_);
+  return FrameOf(rest, delta.message());
 }
 
 std::string FrameFormat::Response(const EndpointResponse& response) {
-  return FrameOf(request_id_, response.message());
+  return LastFrame(response.message());
 }
 
 std::string FrameFormat::Error(const proto::Error& error) {
   v1::Error message;
   ToMessage(error, message);
-  return FrameOf(request_id_, message);
+  return LastFrame(message);
 }
 
 }  // namespace scorecast::coordinator

@@ -2,12 +2,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/call_format.h"
+#include "coordinator/transports/socket/server_state.h"
+
+namespace google::protobuf {
+class Message;
+}
 
 namespace scorecast::coordinator {
 
@@ -15,8 +21,9 @@ namespace scorecast::coordinator {
 /// is a frame of a v1::Response.
 class FrameFormat : public CallFormat {
  public:
-  /// `message` is the content of the request's frame, and `held` are its bytes.
-  FrameFormat(std::string message, std::vector<Held> held);
+  /// `message` is the content of the request's frame, and `held` are its bytes. The last reply has
+  /// the server's `state`, if that is not null.
+  FrameFormat(std::string message, std::vector<Held> held, std::shared_ptr<RecentState> state);
   /// Only for replies.
   explicit FrameFormat(std::uint64_t request_id) : request_id_(request_id) {}
 
@@ -39,12 +46,15 @@ class FrameFormat : public CallFormat {
   };
 
   static Head HeadOf(const std::string& message);
+  /// The frame of the last reply.
+  std::string LastFrame(const google::protobuf::Message& result) const;
   ParsedRequest ParseMessage(const RequestService& service, Call& call, const std::string& message);
 
   std::string message_;  ///< Until it is parsed.
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
   const Head head_;
+  const std::shared_ptr<RecentState> state_;
   std::uint64_t request_id_ = 0;
 };
 

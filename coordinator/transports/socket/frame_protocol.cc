@@ -9,6 +9,8 @@
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/socket/forwarded.h"
 #include "coordinator/transports/socket/frame_format.h"
+#include "proto/scorecast.pb.h"
+#include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -135,9 +137,14 @@ void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t len
 }
 
 void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
-  if (auto reply = SessionReply(message_, *connection, context_, *facts_)) {
-    connection->Send(ToReply(*std::move(reply), *connection->replies()));
+  if (auto reply = AnswerSession(message_, *connection, context_, server_->facts)) {
+    connection->Send(ToReply(std::move(reply->frames), *connection->replies()));
     ReleaseMessage();
+    if (reply->status_interval) {
+      status_interval_ = *reply->status_interval;
+      status_timer_.emplace(connection->stream().get_executor());
+      SendStatus(connection);
+    }
     connection->ReadNext();
     return;
   }
@@ -149,7 +156,8 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
 }
 
 void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
-  auto format = std::make_unique<FrameFormat>(std::move(message_), std::move(held_));
+  auto format = std::make_unique<FrameFormat>(std::move(message_), std::move(held_),
+                                              status_timer_ ? server_->state : nullptr);
   ReleaseMessage();
   const std::optional<std::string> forwarded = format->forwarded();
   const auto call = connection->BeginRequest(std::move(format));
@@ -170,10 +178,29 @@ void FrameProtocol::ReleaseMessage() {
   held_.clear();
 }
 
-MakeProtocol MakeFrameProtocol(ServerFacts facts) {
-  const auto shared = std::make_shared<const ServerFacts>(std::move(facts));
-  return [shared](const ProtocolContext& context) {
-    return std::make_unique<FrameProtocol>(context, shared);
+void FrameProtocol::SendStatus(const ConnectionPtr& connection) {
+  // One that does not read what it is sent would get old ones later.
+  if (!connection->is_writing()) {
+    v1::Response response;
+    ToMessage(server_->state->Get(), *response.mutable_status());
+    connection->Send(ToReply(proto::ToFrame(response), *connection->replies()));
+  }
+  status_timer_->expires_after(status_interval_);
+  // Weak, because the timer is the connection's.
+  status_timer_->async_wait(
+      [this, weak = std::weak_ptr(connection)](const boost::system::error_code& error) {
+        const auto own = weak.lock();
+        if (own != nullptr && !error && !own->is_ending()) {
+          SendStatus(own);
+        }
+      });
+}
+
+MakeProtocol MakeFrameProtocol(ServerFacts facts, std::function<ServerState()> state) {
+  const auto server = std::make_shared<const FrameServer>(
+      FrameServer{std::move(facts), std::make_shared<RecentState>(std::move(state))});
+  return [server](const ProtocolContext& context) {
+    return std::make_unique<FrameProtocol>(context, server);
   };
 }
 

@@ -1,30 +1,41 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/socket/server_state.h"
 #include "coordinator/transports/socket/session_messages.h"
 #include "proto/base/error.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 
+/// What the request socket's connections of a server share.
+struct FrameServer {
+  ServerFacts facts;
+  std::shared_ptr<RecentState> state;
+};
+
 /// Requests and replies as frames: a length, then a protobuf message of that length. Replies carry
 /// the number of their request, so they may come in any order.
 class FrameProtocol : public Protocol {
  public:
-  FrameProtocol(const ProtocolContext& context, std::shared_ptr<const ServerFacts> facts)
-      : context_(context), facts_(std::move(facts)) {}
+  FrameProtocol(const ProtocolContext& context, std::shared_ptr<const FrameServer> server)
+      : context_(context), server_(std::move(server)) {}
 
   void ReadRequest(std::shared_ptr<Connection> connection) override;
   Reply ErrorReply(const proto::Error& error, HeldBytes& replies) const override;
@@ -51,15 +62,19 @@ class FrameProtocol : public Protocol {
   void HandleMessage(const ConnectionPtr& connection);
   void BeginRequest(const ConnectionPtr& connection);
   void ReleaseMessage();
+  /// Tells the client the server's state, now and then every `status_interval_`.
+  void SendStatus(const ConnectionPtr& connection);
 
   const ProtocolContext& context_;
-  const std::shared_ptr<const ServerFacts> facts_;
+  const std::shared_ptr<const FrameServer> server_;
   proto::FrameHeader header_{};
   std::string message_;
   std::vector<Held> held_;  ///< One for each piece of `message_`.
+  std::chrono::milliseconds status_interval_{0};
+  std::optional<boost::asio::steady_timer> status_timer_;  ///< Set if the client asked for states.
 };
 
-/// For RequestServer.
-MakeProtocol MakeFrameProtocol(ServerFacts facts = {});
+/// For RequestServer. `state` is called on any thread, as long as the server lives.
+MakeProtocol MakeFrameProtocol(ServerFacts facts = {}, std::function<ServerState()> state = {});
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,6 @@
 #include "coordinator/transports/socket/session_messages.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -88,6 +89,11 @@ void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {
 /// Why the client gets no reply to its Hello. Makes it a front if it shows the key of one.
 std::optional<proto::Error> Greet(const v1::Hello& hello, Connection& connection,
                                   const ProtocolContext& context) {
+  if (hello.has_status_interval_ms() && hello.front_key().empty() &&
+      connection.front() == nullptr) {
+    return proto::Error{403, "not_a_front", "Only a front is told the state of the server.",
+                        "status_interval_ms"};
+  }
   if (hello.front_key().empty()) {
     const bool is_let_in = context.keys == nullptr || connection.front() != nullptr;
     return is_let_in ? std::nullopt : context.keys->KeyFault(connection.holder());
@@ -102,6 +108,14 @@ std::optional<proto::Error> Greet(const v1::Hello& hello, Connection& connection
   }
   return proto::Error{401, "unauthorized", "The key is not that of a front of this server.",
                       "front_key"};
+}
+
+std::chrono::milliseconds StatusInterval(std::uint32_t interval_ms) {
+  constexpr std::uint32_t kUsual = 100;
+  constexpr std::uint32_t kLeast = 10;
+  constexpr std::uint32_t kMost = 60'000;
+  return std::chrono::milliseconds(
+      std::clamp(interval_ms == 0 ? kUsual : interval_ms, kLeast, kMost));
 }
 
 void Hello(const v1::Hello& hello, Connection& connection, const ProtocolContext& context,
@@ -136,32 +150,37 @@ std::string Cancel(std::uint64_t request_id, Connection& connection, v1::Respons
 
 }  // namespace
 
-std::optional<std::string> SessionReply(const std::string& message, Connection& connection,
-                                        const ProtocolContext& context, const ServerFacts& facts) {
+std::optional<SessionReply> AnswerSession(const std::string& message, Connection& connection,
+                                          const ProtocolContext& context,
+                                          const ServerFacts& facts) {
   v1::Request request;
   if (!IsSessionMessage(message) || !request.ParseFromString(message)) {
     return std::nullopt;
   }
   v1::Response response;
   response.set_request_id(request.request_id());
-  std::string before;
+  SessionReply reply;
   switch (request.endpoint_case()) {
     case v1::Request::kAuthenticate:
       Authenticate(request.authenticate().api_key(), connection, context.keys, response);
       break;
     case v1::Request::kHello:
       Hello(request.hello(), connection, context, facts, response);
+      if (response.has_hello() && request.hello().has_status_interval_ms()) {
+        reply.status_interval = StatusInterval(request.hello().status_interval_ms());
+      }
       break;
     case v1::Request::kReload:
       Reload(connection, context.keys, response);
       break;
     case v1::Request::kCancel:
-      before = Cancel(request.cancel().request_id(), connection, response);
+      reply.frames = Cancel(request.cancel().request_id(), connection, response);
       break;
     default:
       return std::nullopt;
   }
-  return before + proto::ToFrame(response);
+  reply.frames += proto::ToFrame(response);
+  return reply;
 }
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -22,11 +23,18 @@ struct ServerFacts {
   std::string kernel_set;
 };
 
-/// The frames that answer a message about the connection or the server itself, which is no request
+/// What follows from a message about the connection or the server.
+struct SessionReply {
+  std::string frames;  ///< The answer.
+  /// If set, the front is told the server's state from now on: at once, and as often.
+  std::optional<std::chrono::milliseconds> status_interval;
+};
+
+/// Answers a message about the connection or the server itself, which is no request
 /// to an endpoint: a v1::Authenticate, which sets the connection's client, a v1::Hello, which may
 /// make it a front, a v1::Reload, or a v1::Cancel, behind the errors of the requests that it ends.
 /// Nothing if the message is another one.
-std::optional<std::string> SessionReply(const std::string& message, Connection& connection,
-                                        const ProtocolContext& context, const ServerFacts& facts);
+std::optional<SessionReply> AnswerSession(const std::string& message, Connection& connection,
+                                          const ProtocolContext& context, const ServerFacts& facts);
 
 }  // namespace scorecast::coordinator

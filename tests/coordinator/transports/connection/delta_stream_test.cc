@@ -73,7 +73,7 @@ class DeltaStreamTest : public ::testing::Test {
                                                address_, [](std::uint64_t) {});
     connection_->BeginReading();
     call_ = connection_->BeginRequest(
-        std::make_unique<FrameFormat>(StreamMessage(), std::vector<Held>()));
+        std::make_unique<FrameFormat>(StreamMessage(), std::vector<Held>(), /*state=*/nullptr));
     handler_.Handle(call_);
     Run();
     EXPECT_FALSE(call_->is_over());

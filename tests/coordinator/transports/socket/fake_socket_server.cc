@@ -17,7 +17,10 @@ FakeSocketServer::FakeSocketServer(const SocketOptions& options,
                                    RequestObserver* observer)
     : fake_(FakeServer::MultiItem(), scheduler_options, Endpoints(), Clock::now, observer),
       server_(std::make_unique<RequestServer>(fake_.service, options, /*io_threads=*/2)),
-      port_(ListenForFrames(*server_)) {}
+      port_(ListenForFrames(*server_, [this, server = server_.get()] {
+        return StateOf({fake_.cluster.Status(), fake_.scheduler.status(), server->status()},
+                       fake_.service.is_draining());
+      })) {}
 
 FakeSocketServer::~FakeSocketServer() {
   fake_.cluster.Release();
@@ -44,8 +47,9 @@ v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
   return response;
 }
 
-std::uint16_t ListenForFrames(RequestServer& server) {
-  return server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol());
+std::uint16_t ListenForFrames(RequestServer& server, std::function<ServerState()> state) {
+  return server.Listen(OpenListeningSocket("127.0.0.1", 0),
+                       MakeFrameProtocol({}, std::move(state)));
 }
 
 v1::Request NumberedRequest(std::uint64_t number) {

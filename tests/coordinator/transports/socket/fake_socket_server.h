@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "coordinator/transports/connection/request_server.h"
+#include "coordinator/transports/socket/server_state.h"
 #include "launcher/client/client.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/fake_server.h"
@@ -41,7 +43,7 @@ class FakeSocketServer {
 };
 
 /// Lets the server serve frames on a free port of the loopback address, which is returned.
-std::uint16_t ListenForFrames(RequestServer& server);
+std::uint16_t ListenForFrames(RequestServer& server, std::function<ServerState()> state = {});
 
 /// A good request. Its content follows from its number, which is also its request_id.
 v1::Request NumberedRequest(std::uint64_t number);
