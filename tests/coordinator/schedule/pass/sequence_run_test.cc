@@ -192,6 +192,40 @@ TEST(SequenceRun, CutsBeforeTheRowWhoseReadsDoNotFit) {
   Bench::ExpectResults(request, *run);
 }
 
+TEST(SequenceRun, APlanGetsTheTokensAndTheirTypesFromBothOfTheSequencesLists) {
+  PlanLimits limits = kLarge;
+  limits.max_rows = 2;
+  for (const bool are_last : {false, true}) {
+    PackedSequence sequence;
+    sequence.tokens = {11, 12, 13, 14};
+    sequence.token_types = {1, 0, 1, 1};
+    sequence.shared = {std::make_shared<const Tokens>(Tokens{20, 21, 22, 23, 24}), 1, 3, are_last};
+    // The prefix has tokens of both lists, and so has the pass that computes its middle.
+    sequence.segments = {{SegmentKind::kPrefix, 5, 0}, {SegmentKind::kBlock, 2, 5}};
+    sequence.reads = {{.row = 6}};
+    sequence.label_lists = {proto::LabelList({1})};
+    std::vector<RowLogits> results;
+    BlockCache cache(40, 0);
+    SequenceRun run(sequence, results, {}, "", cache, limits);
+    Tokens tokens;
+    std::vector<std::uint8_t> types;
+    while (!run.is_done()) {
+      PassBuilder pass(limits);
+      ASSERT_EQ(run.AddPart(pass, 2), Outcome::kAdded);
+      const ForwardPlan plan = std::move(pass).Take();
+      tokens.insert(tokens.end(), plan.tokens.begin(), plan.tokens.end());
+      types.insert(types.end(), plan.token_types.begin(), plan.token_types.end());
+      std::vector<RowLogits> rows(run.reads_in_pass());
+      run.Take(rows);
+      cache.PassDone();
+    }
+    EXPECT_EQ(tokens, are_last ? Tokens({11, 12, 13, 14, 21, 22, 23})
+                               : Tokens({21, 22, 23, 11, 12, 13, 14}));
+    EXPECT_EQ(types, are_last ? (std::vector<std::uint8_t>{1, 0, 1, 1, 0, 0, 0})
+                              : (std::vector<std::uint8_t>{0, 0, 0, 1, 0, 1, 1}));
+  }
+}
+
 TEST(SequenceRun, WithACachedQueryOnlyTheItemsAreComputed) {
   Bench bench(kLarge, 20);
   EXPECT_THAT(bench.Whole(ItemsRequest(Text(1, 150), {Text(2, 9), Text(3, 5)})).tokens,
