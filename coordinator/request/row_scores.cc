@@ -9,8 +9,9 @@ namespace {
 
 using proto::RowLogits;
 
-double LogProbability(const RowLogits& row, float logit) {
-  return static_cast<double>(logit) - static_cast<double>(row.max) - std::log(row.sum_exp);
+/// `log_sum`: the logarithm of `row.sum_exp`, which takes longer than all else here.
+double LogProbability(const RowLogits& row, double log_sum, float logit) {
+  return static_cast<double>(logit) - static_cast<double>(row.max) - log_sum;
 }
 
 std::vector<double> Softmax(const std::vector<float>& logits, double temperature) {
@@ -76,8 +77,9 @@ std::optional<std::vector<double>> LogprobsOfRow(const RowLogits& row) {
   }
   std::vector<double> logprobs;
   logprobs.reserve(row.label_logits.size());
+  const double log_sum = std::log(row.sum_exp);
   for (const float logit : row.label_logits) {
-    logprobs.push_back(LogProbability(row, logit));
+    logprobs.push_back(LogProbability(row, log_sum, logit));
   }
   return IfFinite(std::move(logprobs));
 }
@@ -88,8 +90,9 @@ std::optional<std::vector<TokenLogprob>> TopLogprobsOfRow(const RowLogits& row) 
   }
   std::vector<TokenLogprob> top;
   top.reserve(row.top.size());
+  const double log_sum = std::log(row.sum_exp);
   for (const auto& [id, logit] : row.top) {
-    top.emplace_back(id, LogProbability(row, logit));
+    top.emplace_back(id, LogProbability(row, log_sum, logit));
   }
   // Different logits may have the same log-probability. Such tokens are ordered by id.
   std::ranges::sort(top, [](const TokenLogprob& a, const TokenLogprob& b) {

@@ -75,9 +75,12 @@ void PassBuilder::AddSegment(const proto::PlanSegment& segment, const TokenSpans
     plan_.token_types.resize(plan_.tokens.size());
     plan_.token_types.insert(plan_.token_types.end(), types.begin(), types.end());
   }
+  const std::size_t tokens_before = plan_.tokens.size();
   for (const std::span<const proto::TokenId> tokens : computed) {
     plan_.tokens.insert(plan_.tokens.end(), tokens.begin(), tokens.end());
   }
+  Check(plan_.tokens.size() - tokens_before == static_cast<std::size_t>(segment.computed()),
+        "a segment has its tokens");
 }
 
 void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,

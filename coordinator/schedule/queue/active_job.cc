@@ -8,6 +8,7 @@
 #include "coordinator/schedule/pages/cache_peek.h"
 #include "coordinator/schedule/pass/sequence_work.h"
 #include "proto/base/check.h"
+#include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 
@@ -15,11 +16,11 @@ using proto::Check;
 
 ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point now)
     : given(std::move(job)),
+      result{.rows = std::vector<std::vector<proto::RowLogits>>(given.sequences.size())},
       submitted(now),
       size(SizeOf(given.sequences)),
       sequences(given.sequences.size()),
       path{given.client, given.priority},
-      result{.rows = std::vector<std::vector<proto::RowLogits>>(given.sequences.size())},
       unfinished_sequences(given.sequences.size()) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     proto::PackedSequence& sequence = given.sequences[i];
@@ -49,7 +50,8 @@ SequenceRun& ActiveJob::RunOf(std::size_t sequence, BlockCache& cache, proto::Pl
 
 void ActiveJob::DropRun(std::size_t sequence) {
   sequences[sequence].run.reset();
-  (*result.rows)[sequence] = {};
+  std::vector<proto::RowLogits>().swap(
+      (*result.rows)[sequence]);  // Frees them, as `= {}` does not.
 }
 
 void ActiveJob::EndSequence(std::size_t sequence) {

@@ -72,13 +72,13 @@ struct ActiveJob {
   /// Hands the result, or the error, to the job's `done`.
   void CallDone();
 
-  Job given;  ///< A sequence is empty as soon as it is done.
+  Job given;         ///< A sequence is empty as soon as it is done.
+  JobResult result;  ///< Gets the rows of runs.
   JobTicket ticket = 0;
   const Clock::time_point submitted;
   JobSize size;
   std::vector<ActiveSequence> sequences;  ///< [sequences]
   FairPath path;
-  JobResult result;             ///< Gets the rows of runs.
   std::int64_t rows_bytes = 0;  ///< RowsBytes of sequences that are done.
   std::size_t unfinished_sequences = 0;
   bool has_started = false;  ///< `result.started` is set.

@@ -197,12 +197,12 @@ TEST(SequenceRun, APlanGetsTheTokensAndTheirTypesFromBothOfTheSequencesLists) {
   limits.max_rows = 2;
   for (const bool are_last : {false, true}) {
     PackedSequence sequence;
-    sequence.tokens = {11, 12, 13, 14};
-    sequence.token_types = {1, 0, 1, 1};
+    sequence.tokens = {11, 12, 13};
+    sequence.token_types = {1, 0, 1};
     sequence.shared = {std::make_shared<const Tokens>(Tokens{20, 21, 22, 23, 24}), 1, 3, are_last};
-    // The prefix has tokens of both lists, and so has the pass that computes its middle.
-    sequence.segments = {{SegmentKind::kPrefix, 5, 0}, {SegmentKind::kBlock, 2, 5}};
-    sequence.reads = {{.row = 6}};
+    // The prefix has tokens of both lists, and so has the pass that computes its rows 2 and 3.
+    sequence.segments = {{SegmentKind::kPrefix, 4, 0}, {SegmentKind::kBlock, 2, 4}};
+    sequence.reads = {{.row = 5}};
     sequence.label_lists = {proto::LabelList({1})};
     std::vector<RowLogits> results;
     BlockCache cache(40, 0);
@@ -219,10 +219,10 @@ TEST(SequenceRun, APlanGetsTheTokensAndTheirTypesFromBothOfTheSequencesLists) {
       run.Take(rows);
       cache.PassDone();
     }
-    EXPECT_EQ(tokens, are_last ? Tokens({11, 12, 13, 14, 21, 22, 23})
-                               : Tokens({21, 22, 23, 11, 12, 13, 14}));
-    EXPECT_EQ(types, are_last ? (std::vector<std::uint8_t>{1, 0, 1, 1, 0, 0, 0})
-                              : (std::vector<std::uint8_t>{0, 0, 0, 1, 0, 1, 1}));
+    EXPECT_EQ(tokens,
+              are_last ? Tokens({11, 12, 13, 21, 22, 23}) : Tokens({21, 22, 23, 11, 12, 13}));
+    EXPECT_EQ(types, are_last ? (std::vector<std::uint8_t>{1, 0, 1, 0, 0, 0})
+                              : (std::vector<std::uint8_t>{0, 0, 0, 1, 0, 1}));
   }
 }
 
