@@ -45,11 +45,15 @@ proto::Error WrongKey() { return Unauthorized("The API key is not one of this se
 
 }  // namespace
 
+std::string SharedCacheSalt(std::string_view request_salt) {
+  return request_salt.empty() ? "" : "shared " + std::string(request_salt);
+}
+
 std::string KeyHolder::CacheSalt(std::string_view request_salt) const {
   if (!key.limits.shares_cache) {
     return "key " + key.name + " " + std::string(request_salt);
   }
-  return request_salt.empty() ? "" : "shared " + std::string(request_salt);
+  return SharedCacheSalt(request_salt);
 }
 
 ApiKeys::ApiKeys(std::filesystem::path file, std::string_view flag)

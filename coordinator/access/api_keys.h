@@ -20,6 +20,11 @@
 
 namespace scorecast::coordinator {
 
+/// Job::cache_salt of a request that shares the cache with all others that do: it has no holder, or
+/// its holder's key says so. `request_salt` is that of the request, which chooses it, or empty. No
+/// holder who shares with nobody has the same one.
+std::string SharedCacheSalt(std::string_view request_salt);
+
 /// The holder of a key, as a file of keys has it. Never changes: a file that is read again makes
 /// new holders, which count on in the same windows.
 struct KeyHolder {

@@ -211,10 +211,12 @@ bool RequestService::Prepare(const CallPointer& call, const std::function<void()
   job.client = call->client();
   job.priority = GrantedPriority(*request, BestPriority(call->holder(), options_));
   job.deadline = call->deadline();
-  job.cache_salt = request->cache_salt.value_or("");
+  const std::string request_salt = request->cache_salt.value_or("");
   if (const Holder& holder = call->holder()) {
     job.max_client_tokens = holder->key.limits.waiting_tokens;
-    job.cache_salt = holder->CacheSalt(job.cache_salt);
+    job.cache_salt = holder->CacheSalt(request_salt);
+  } else {
+    job.cache_salt = SharedCacheSalt(request_salt);
   }
   if (!request->timeout_ms) {
     job.max_wait_seconds = call->endpoint()->max_wait_seconds();

@@ -279,6 +279,17 @@ class CachingFront : public Front {
   std::int64_t CachedTokens(Client& front, const std::string& name, bool shares_cache) {
     v1::Request request = ForHolder(name, WithText(1, 200));
     request.mutable_forwarded()->mutable_key()->set_shares_cache(shares_cache);
+    return TokensOf(front, request);
+  }
+  /// Of a client without a key.
+  std::int64_t CachedTokensWithSalt(Client& front, const std::string& salt) {
+    v1::Request request = For("192.0.2.7", WithText(1, 200));
+    request.mutable_score()->set_cache_salt(salt);
+    return TokensOf(front, request);
+  }
+
+ private:
+  static std::int64_t TokensOf(Client& front, const v1::Request& request) {
     const v1::Response response = front.Call(request);
     EXPECT_TRUE(response.has_score()) << response.error().message();
     return response.score().usage().cached_tokens();
@@ -292,6 +303,16 @@ TEST_F(CachingFront, HoldersShareTheCacheOnlyIfTheirKeysSaySo) {
   EXPECT_EQ(CachedTokens(*front, "bob", false), 0);
   EXPECT_EQ(CachedTokens(*front, "carol", true), 0);
   EXPECT_GT(CachedTokens(*front, "dan", true), 0);
+}
+
+TEST_F(CachingFront, AClientWithoutAKeyFindsNoHoldersPagesByItsSalt) {
+  const auto front = ConnectFront();
+  EXPECT_EQ(CachedTokens(*front, "alice", false), 0);
+  EXPECT_EQ(CachedTokensWithSalt(*front, "key alice "), 0);
+  EXPECT_GT(CachedTokensWithSalt(*front, "key alice "), 0) << "it has pages of its own";
+  EXPECT_EQ(CachedTokens(*front, "carol", true), 0);
+  EXPECT_GT(CachedTokensWithSalt(*front, ""), 0) << "carol shares hers with all who share theirs";
+  EXPECT_EQ(CachedTokensWithSalt(*front, "other"), 0);
 }
 
 }  // namespace front_test
