@@ -331,6 +331,8 @@ void Connection::Deliver(const std::shared_ptr<ConnectionCall>& call, Reply repl
 
 void Connection::Take(const std::shared_ptr<ConnectionCall>& call, Reply reply) {
   if (is_closed_ || (reply.is_last ? !Forget(call) : call->has_left())) {
+    reply = {};
+    ResumeReading();  // The bytes of the reply may have been all that was missing.
     return;
   }
   if (reply.is_last && reply.ends_connection) {

@@ -183,7 +183,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// with unread bytes in it would reset the connection, and replies on their way would be lost.
   static constexpr auto kLingerTime = std::chrono::seconds(1);
   /// While reading is paused, no read notices that the client has left, so this is polled at this
-  /// interval.
+  /// interval; and so is whether reading may go on, since bytes may be freed without a reply.
   static constexpr auto kLeaveCheck = std::chrono::milliseconds(500);
   /// A request has a second more to arrive for each of these many bytes that have arrived.
   static constexpr std::int64_t kReadBytesPerSecond = std::int64_t{64} << 10;

@@ -96,6 +96,7 @@ void Connection::WatchLeaving() {
       self->CloseNow();
     } else {
       self->WatchLeaving();
+      self->ResumeReading();  // The bytes of a cancelled call may have been freed meanwhile.
     }
   });
 }

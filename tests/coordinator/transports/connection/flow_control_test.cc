@@ -245,6 +245,33 @@ TEST_F(FlowControl, AConnectionWithRepliesGoesOnWhenTheOthersOfItsAddressHaveFew
   EXPECT_THAT(requests_, SizeIs(3)) << "although A2 is held";
 }
 
+TEST_F(FlowControl, GoesOnWhenACancelledRequestHoldsNoReplyBytesAnyMore) {
+  connection_->Start();
+  Request("a");
+  Held room = requests_[0]->replies().Hold(std::int64_t{4} << 20);
+  Request("bc");
+  EXPECT_EQ(connection_->Cancel(/*number=*/0), 2U);
+  Run();
+  EXPECT_THAT(requests_, SizeIs(2));
+  room.reset();  // Nothing tells the connection of it.
+  io_.restart();
+  while (requests_.size() < 3 && io_.run_one() > 0) {
+  }
+  EXPECT_THAT(requests_, SizeIs(3));
+}
+
+TEST_F(FlowControl, GoesOnAtOnceWhenTheReplyToACancelledRequestIsDropped) {
+  connection_->Start();
+  Request("a");
+  Held room = requests_[0]->replies().Hold(std::int64_t{4} << 20);
+  Request("bc");
+  EXPECT_EQ(connection_->Cancel(/*number=*/0), 2U);
+  requests_[0]->Send({"A", std::exchange(room, nullptr)});
+  Run();
+  EXPECT_THAT(requests_, SizeIs(3));
+  EXPECT_EQ(stream_->Take(), "");
+}
+
 class RequestRoom : public FlowControl {
  protected:
   static constexpr std::int64_t kLimit = 1'000'000;

@@ -1,15 +1,24 @@
 // Requests that their client cancels, at each point of their way.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/json/body_members.h"
+#include "coordinator/request/request_error.h"
 #include "coordinator/schedule/queue/scheduler_status.h"
+#include "proto/wire/frame.h"
 #include "tests/coordinator/endpoints/held_endpoint.h"
 #include "tests/coordinator/transports/ended_clients.h"
 #include "tests/coordinator/transports/socket/connection_checks.h"
@@ -48,6 +57,79 @@ void Cancel(Client& client, std::uint64_t request_id) {
   ExpectError(client.Receive(), request_id, 499, "cancelled");
   ExpectCancelled(client.Receive(), 1);
 }
+
+/// A gate that the test opens.
+class Gate {
+ public:
+  void Open() { open_.set_value(); }
+  void Pass() {
+    ++arrived_;
+    opened_.wait();
+  }
+  int arrived() const { return arrived_; }
+
+ private:
+  std::promise<void> open_;
+  std::shared_future<void> opened_ = open_.get_future().share();
+  std::atomic<int> arrived_ = 0;
+};
+
+/// An endpoint whose replies may be as long as all that a connection may hold, and are being formed
+/// until the test lets them. So are long requests parsed. It has the message of /v1/score.
+class LongReplies : public Endpoint {
+ public:
+  std::string_view name() const override { return "long"; }
+  std::span<const std::string_view> urls() const override {
+    static constexpr std::array<std::string_view, 1> kUrls = {"/v1/score"};
+    return kUrls;
+  }
+  int message_field() const override { return v1::Request::kScore; }
+  ParsedRequest FromJson(BodyJson) const override { return Make(); }
+  ParsedRequest FromMessage(v1::Request message) const override {
+    if (message.ByteSizeLong() > static_cast<std::size_t>(kLongBytes)) {
+      parsing_->Pass();
+    }
+    return Make();
+  }
+
+  Gate& parsing() { return *parsing_; }
+  Gate& forming() { return *forming_; }
+
+ private:
+  struct Reading : Readout {
+    proto::Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows&) override {
+      forming->Pass();
+      return proto::Unexpected(BadRequest("formed", "The reply was formed.", ""));
+    }
+    std::string Summary() const override { return ""; }
+    std::int64_t Items() const override { return 0; }
+
+    std::shared_ptr<Gate> forming;
+  };
+  struct Request : EndpointRequest {
+    proto::Expected<PreparedRequest> Prepare(const RequestContext&, const OnDelta&) && override {
+      auto readout = std::make_shared<Reading>();
+      readout->forming = forming;
+      PreparedRequest prepared;
+      prepared.readout = std::move(readout);
+      return prepared;
+    }
+    std::int64_t ResponseBytesBound(const proto::ModelConfig&) const override {
+      return std::int64_t{4} << 20;
+    }
+
+    std::shared_ptr<Gate> forming;
+  };
+
+  ParsedRequest Make() const {
+    auto request = std::make_unique<Request>();
+    request->forming = forming_;
+    return std::unique_ptr<EndpointRequest>(std::move(request));
+  }
+
+  const std::shared_ptr<Gate> parsing_ = std::make_shared<Gate>();
+  const std::shared_ptr<Gate> forming_ = std::make_shared<Gate>();
+};
 
 /// Whether the server holds nothing for its clients.
 bool HoldsNothing(const RequestServer& server) {
@@ -149,6 +231,31 @@ TEST(Cancel, AStream) {
   EXPECT_LE(server.cluster().plans().size(), before + 1) << "its generation has ended";
   EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score()) << "no delta comes behind the error";
   EXPECT_TRUE(Eventually([&] { return HoldsNothing(server.server()); }));
+}
+
+TEST(Cancel, ARequestWhoseLongReplyIsBeingFormed) {
+  LongReplies endpoint;
+  const std::array<const Endpoint*, 1> endpoints = {&endpoint};
+  FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
+  RequestServer server(fake.service, {}, 2);
+  Client client("127.0.0.1:" + std::to_string(ListenForFrames(server)));
+  const v1::Request request = WithText(1, 100'000);
+  client.Send(request);
+  ASSERT_TRUE(Eventually([&] { return endpoint.parsing().arrived() == 1; }));
+  // The Cancel has begun to be read when the reply comes to hold all the room.
+  const std::string cancel = proto::ToFrame(CancelOf(1));
+  WriteBytes(client, cancel.substr(0, proto::kFrameHeaderBytes));
+  const std::size_t bytes = request.ByteSizeLong() + cancel.size() - proto::kFrameHeaderBytes;
+  ASSERT_TRUE(Eventually(
+      [&] { return server.status().held_request_bytes == static_cast<std::int64_t>(bytes); }));
+  endpoint.parsing().Open();
+  ASSERT_TRUE(Eventually([&] { return endpoint.forming().arrived() == 1; }));
+  WriteBytes(client, cancel.substr(proto::kFrameHeaderBytes));
+  ExpectError(client.Receive(), 1, 499, "cancelled");
+  ExpectCancelled(client.Receive(), 1);
+  endpoint.forming().Open();
+  ExpectError(client.Call(WithText(2, 100)), 2, 400, "formed");
+  EXPECT_TRUE(Eventually([&] { return HoldsNothing(server); }));
 }
 
 TEST(Cancel, WhatIsNotInFlightIsNoError) {
