@@ -39,7 +39,11 @@ std::shared_ptr<HeldBytes> Connection::NewReplyCount() const {
 }
 
 void Connection::BecomeFront(Holder front) {
+  const bool is_new = front_ == nullptr;
   front_ = std::move(front);
+  if (!is_new) {
+    return;  // Otherwise its bytes would have no bound.
+  }
   // Calls in flight keep the counts that they have.
   address_bytes_ = context_.bytes_of_front();
   held_replies_ = NewReplyCount();

@@ -75,18 +75,25 @@ void FrameProtocol::ReadRequest(ConnectionPtr connection) {
       });
 }
 
+std::optional<proto::Error> FrameProtocol::StrangerFault(const Connection& connection) const {
+  if (connection.front() != nullptr) {
+    return FrontFault(connection, context_);
+  }
+  const bool is_stranger = context_.keys != nullptr && connection.holder() == nullptr;
+  return is_stranger ? context_.keys->KeyFault(/*holder=*/nullptr) : std::nullopt;
+}
+
 void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
   const std::size_t length = proto::FrameLength(header_);
   if (length > static_cast<std::size_t>(context_.max_request_bytes)) {
     connection->SendError(FrameTooLarge(length, context_.max_request_bytes));
     SkipMessage(connection, length);
-  } else if (context_.keys != nullptr && connection->holder() == nullptr &&
-             connection->front() == nullptr && length > kMaxSessionBytes) {
-    // It cannot be the key, and strangers' requests take no memory.
-    connection->SendError(*context_.keys->KeyFault(/*holder=*/nullptr));
-    SkipMessage(connection, length);
   } else if (length <= kMaxSessionBytes) {
     ReadMessage(connection, length);  // It may be none that has to wait.
+  } else if (const auto fault = StrangerFault(*connection)) {
+    // It cannot be the key, and strangers' requests take no memory.
+    connection->SendError(*fault);
+    SkipMessage(connection, length);
   } else {
     connection->AwaitBegin([this, connection, length] {
       if (MayGoOn(*connection, {})) {
@@ -138,13 +145,14 @@ void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t len
 
 void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
   if (auto reply = AnswerSession(message_, *connection, context_, server_->facts)) {
-    connection->Send(ToReply(std::move(reply->frames), *connection->replies()));
-    ReleaseMessage();
     if (reply->status_interval) {
+      reply->frames += StatusFrame();
       status_interval_ = *reply->status_interval;
       status_timer_.emplace(connection->stream().get_executor());
-      SendStatus(connection);
+      ArmStatus(connection);
     }
+    connection->Send(ToReply(std::move(reply->frames), *connection->replies()));
+    ReleaseMessage();
     connection->ReadNext();
     return;
   }
@@ -156,15 +164,13 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
 }
 
 void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
+  std::optional<proto::Error> fault = FrontFault(*connection, context_);
+  const bool has_state = status_timer_ && !fault;
   auto format = std::make_unique<FrameFormat>(std::move(message_), std::move(held_),
-                                              status_timer_ ? server_->state : nullptr);
+                                              has_state ? server_->state : nullptr);
   ReleaseMessage();
   const std::optional<std::string> forwarded = format->forwarded();
   const auto call = connection->BeginRequest(std::move(format));
-  std::optional<proto::Error> fault;
-  if (connection->front() != nullptr) {
-    fault = context_.front_keys->KeyFault(connection->front());  // It may have been revoked.
-  }
   if (!fault && forwarded) {
     fault = Forward(*forwarded, *call);
   }
@@ -178,19 +184,31 @@ void FrameProtocol::ReleaseMessage() {
   held_.clear();
 }
 
+std::string FrameProtocol::StatusFrame() const {
+  v1::Response response;
+  ToMessage(server_->state->Get(), *response.mutable_status());
+  return proto::ToFrame(response);
+}
+
 void FrameProtocol::SendStatus(const ConnectionPtr& connection) {
+  if (FrontFault(*connection, context_)) {
+    status_timer_.reset();
+    return;
+  }
   // One that does not read what it is sent would get old ones later.
   if (!connection->is_writing()) {
-    v1::Response response;
-    ToMessage(server_->state->Get(), *response.mutable_status());
-    connection->Send(ToReply(proto::ToFrame(response), *connection->replies()));
+    connection->Send(ToReply(StatusFrame(), *connection->replies()));
   }
+  ArmStatus(connection);
+}
+
+void FrameProtocol::ArmStatus(const ConnectionPtr& connection) {
   status_timer_->expires_after(status_interval_);
   // Weak, because the timer is the connection's.
   status_timer_->async_wait(
       [this, weak = std::weak_ptr(connection)](const boost::system::error_code& error) {
         const auto own = weak.lock();
-        if (own != nullptr && !error && !own->is_ending()) {
+        if (own != nullptr && !error && status_timer_ && !own->is_ending()) {
           SendStatus(own);
         }
       });

@@ -56,14 +56,20 @@ class FrameProtocol : public Protocol {
   void Fill(const ConnectionPtr& connection, boost::asio::mutable_buffer buffer, Next next);
   /// Reads until `message_` has `length` bytes, then handles it.
   void ReadMessage(const ConnectionPtr& connection, std::size_t length);
+  /// Why the client, which may still show a key, may send nothing else.
+  std::optional<proto::Error> StrangerFault(const Connection& connection) const;
   void HandleHeader(const ConnectionPtr& connection);
   /// Reads `length` bytes and drops them.
   void SkipMessage(const ConnectionPtr& connection, std::size_t length);
   void HandleMessage(const ConnectionPtr& connection);
   void BeginRequest(const ConnectionPtr& connection);
   void ReleaseMessage();
-  /// Tells the client the server's state, now and then every `status_interval_`.
+  /// The frame that tells the client the server's state.
+  std::string StatusFrame() const;
+  /// Sends it, now and then every `status_interval_`, until the front's key is revoked.
   void SendStatus(const ConnectionPtr& connection);
+  /// Lets SendStatus be called after `status_interval_`.
+  void ArmStatus(const ConnectionPtr& connection);
 
   const ProtocolContext& context_;
   const std::shared_ptr<const FrameServer> server_;

@@ -89,14 +89,15 @@ void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {
 /// Why the client gets no reply to its Hello. Makes it a front if it shows the key of one.
 std::optional<proto::Error> Greet(const v1::Hello& hello, Connection& connection,
                                   const ProtocolContext& context) {
-  if (hello.has_status_interval_ms() && hello.front_key().empty() &&
-      connection.front() == nullptr) {
-    return proto::Error{403, "not_a_front", "Only a front is told the state of the server.",
-                        "status_interval_ms"};
-  }
   if (hello.front_key().empty()) {
-    const bool is_let_in = context.keys == nullptr || connection.front() != nullptr;
-    return is_let_in ? std::nullopt : context.keys->KeyFault(connection.holder());
+    if (connection.front() != nullptr) {
+      return FrontFault(connection, context);
+    }
+    if (hello.has_status_interval_ms()) {
+      return proto::Error{403, "not_a_front", "Only a front is told the state of the server.",
+                          "status_interval_ms"};
+    }
+    return context.keys == nullptr ? std::nullopt : context.keys->KeyFault(connection.holder());
   }
   if (context.front_keys != nullptr) {
     if (auto front = context.front_keys->Find({hello.front_key()})) {
@@ -149,6 +150,12 @@ std::string Cancel(std::uint64_t request_id, Connection& connection, v1::Respons
 }
 
 }  // namespace
+
+std::optional<proto::Error> FrontFault(const Connection& connection,
+                                       const ProtocolContext& context) {
+  return connection.front() == nullptr ? std::nullopt
+                                       : context.front_keys->KeyFault(connection.front());
+}
 
 std::optional<SessionReply> AnswerSession(const std::string& message, Connection& connection,
                                           const ProtocolContext& context,

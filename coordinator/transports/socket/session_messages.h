@@ -7,6 +7,7 @@
 
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
@@ -29,6 +30,10 @@ struct SessionReply {
   /// If set, the front is told the server's state from now on: at once, and as often.
   std::optional<std::chrono::milliseconds> status_interval;
 };
+
+/// Why the client of the connection, if it is a front, is none any more: its key was revoked.
+std::optional<proto::Error> FrontFault(const Connection& connection,
+                                       const ProtocolContext& context);
 
 /// Answers a message about the connection or the server itself, which is no request
 /// to an endpoint: a v1::Authenticate, which sets the connection's client, a v1::Hello, which may

@@ -272,6 +272,20 @@ TEST_F(FlowControl, GoesOnAtOnceWhenTheReplyToACancelledRequestIsDropped) {
   EXPECT_EQ(stream_->Take(), "");
 }
 
+TEST_F(FlowControl, AFrontThatShowsItsKeyAgainHasTheSameCounts) {
+  context_.bytes_of_front = [this] { return std::make_shared<AddressBytes>(*address_); };
+  const auto before = connection_->replies();
+  connection_->BecomeFront(std::make_shared<KeyHolder>());
+  const auto of_front = connection_->replies();
+  EXPECT_NE(of_front, before);
+  const Held held = of_front->Hold(std::int64_t{256} << 20);
+  const auto second = std::make_shared<KeyHolder>();
+  connection_->BecomeFront(second);
+  EXPECT_EQ(connection_->front(), second);
+  EXPECT_EQ(connection_->replies(), of_front);
+  EXPECT_FALSE(connection_->replies()->HasRoom());
+}
+
 class RequestRoom : public FlowControl {
  protected:
   static constexpr std::int64_t kLimit = 1'000'000;

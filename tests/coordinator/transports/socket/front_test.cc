@@ -1,6 +1,7 @@
 // What a server tells of itself, and fronts: clients that are trusted to pass on others' requests.
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -170,8 +171,11 @@ TEST_F(Front, FaultsOfWhatItForwardsNameTheField) {
   forwarded.set_network("a b");
   expect_fault(forwarded, "forwarded.network");
   forwarded = good;
-  forwarded.set_waited_us(-1);
-  expect_fault(forwarded, "forwarded.waited_us");
+  for (const std::int64_t waited_us :
+       {std::int64_t{-1}, std::int64_t{86'400'000'001}, std::numeric_limits<std::int64_t>::max()}) {
+    forwarded.set_waited_us(waited_us);
+    expect_fault(forwarded, "forwarded.waited_us");
+  }
   forwarded = good;
   forwarded.set_timeout_us(-1);
   expect_fault(forwarded, "forwarded.timeout_us");
@@ -237,6 +241,9 @@ TEST_F(Front, WhatIsLeftOfTheTimeCounts) {
   request.mutable_forwarded()->set_waited_us(500'000'000);
   request.mutable_forwarded()->set_timeout_us(600'000'000);
   EXPECT_TRUE(front->Call(request).has_score()) << "it counts from its arrival here";
+  request.mutable_forwarded()->set_timeout_us(std::numeric_limits<std::int64_t>::max());
+  EXPECT_TRUE(front->Call(request).has_score());
+  request.mutable_forwarded()->set_timeout_us(600'000'000);
   request.mutable_score()->set_timeout_ms(1'000);
   ExpectError(front->Call(request), 1, 504, "deadline_passed");
   request.mutable_score()->clear_timeout_ms();
@@ -267,6 +274,8 @@ TEST_F(Front, ARevokedKeyIsRefusedOnAnOpenConnection) {
   EXPECT_TRUE(front_keys_->Reload());
   ExpectError(front->Call(For("192.0.2.7", NumberedRequest(2))), 2, 401, "unauthorized");
   ExpectError(front->Call(Hello(kFrontKey)), kHelloId, 401, "unauthorized");
+  ExpectError(front->Call(Hello()), kHelloId, 401, "unauthorized");
+  ExpectError(front->Call(WithText(2, 6'000)), 0, 401, "unauthorized");
   EXPECT_TRUE(front->Call(Hello("sk-second-0123456789")).hello().trusted());
   EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(3))).has_score());
 }

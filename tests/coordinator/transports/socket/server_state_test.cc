@@ -32,8 +32,12 @@ v1::Request Hello(std::uint32_t status_interval_ms, const std::string& front_key
 
 class ServerStateTest : public ::testing::Test {
  protected:
-  static SocketOptions OptionsWith(std::shared_ptr<ApiKeys> front_keys) {
+  explicit ServerStateTest(milliseconds idle_timeout = SocketOptions().idle_timeout)
+      : server_(OptionsWith(front_keys_, idle_timeout)) {}
+
+  static SocketOptions OptionsWith(std::shared_ptr<ApiKeys> front_keys, milliseconds idle_timeout) {
     SocketOptions options;
+    options.idle_timeout = idle_timeout;
     options.front_keys = std::move(front_keys);
     return options;
   }
@@ -56,7 +60,14 @@ class ServerStateTest : public ::testing::Test {
   }
 
   const KeysFile file_{std::string("front ") + kFrontKey + "\n"};
-  FakeSocketServer server_{OptionsWith(file_.Read())};
+  const std::shared_ptr<ApiKeys> front_keys_ = file_.Read();
+  FakeSocketServer server_;
+};
+
+/// Ends silent connections soon.
+class ImpatientServerStateTest : public ServerStateTest {
+ protected:
+  ImpatientServerStateTest() : ServerStateTest(std::chrono::seconds(2)) {}
 };
 
 TEST(RecentState, IsAskedForWhenItIsStale) {
@@ -95,6 +106,13 @@ TEST(StateOf, IsThatOfAllParts) {
   status.cluster.ranks[0].seconds_since_heard = 10;
   state.draining = false;
   EXPECT_EQ(StateOf(status, /*is_draining=*/false), state);
+}
+
+TEST_F(ServerStateTest, FirstComesAtOnce) {
+  const auto front = server_.Connect();
+  front->Send(Hello(60'000));
+  EXPECT_TRUE(front->Receive().hello().trusted());
+  EXPECT_TRUE(ReceiveStatus(*front).ready());
 }
 
 TEST_F(ServerStateTest, ComesByItselfAsOftenAsAFrontWants) {
@@ -164,7 +182,24 @@ TEST_F(ServerStateTest, NobodyElseIsToldIt) {
   EXPECT_EQ(response.error().param(), "status_interval_ms");
   EXPECT_EQ(client->Call(Hello(0, "sk-wrong-0123456789")).error().code(), 401);
   EXPECT_FALSE(client->Call(NumberedRequest(1)).has_status());
-  EXPECT_EQ(client->socket().available(), 0U);
+  EXPECT_EQ(client->Call(NumberedRequest(2)).request_id(), 2U) << "no state came before it";
+}
+
+TEST_F(ImpatientServerStateTest, AFrontWhoseKeyIsRevokedIsNotToldIt) {
+  const auto front = server_.Connect();
+  front->Send(Hello(10));
+  EXPECT_TRUE(front->Receive().hello().trusted());
+  ReceiveStatus(*front);
+  file_.Write("second sk-second-0123456789\n");
+  EXPECT_TRUE(front_keys_->Reload());
+  front->Send(NumberedRequest(1));
+  v1::Response response = ReceiveResponse(*front);
+  ExpectError(response, 1, 401, "unauthorized");
+  EXPECT_FALSE(response.has_status());
+  front->Send(Hello(10, /*front_key=*/""));
+  ExpectError(ReceiveResponse(*front), 0, 401, "unauthorized");
+  EXPECT_TRUE(Eventually([&] { return server_.server().status().connections == 0; }))
+      << "it is silent";
 }
 
 TEST_F(ServerStateTest, AFrontThatLeavesEndsIt) {
