@@ -76,6 +76,9 @@ FrameFormat::Head FrameFormat::HeadOf(const std::string& message) {
     if (tag == 0) {
       return in.ConsumedEntireMessage() ? head : Head();
     }
+    if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_START_GROUP) {
+      return {};  // Our messages have none, and to skip one would be to skip all fields in it.
+    }
     const bool is_read = tag == kId          ? in.ReadVarint64(&head.request_id)
                          : tag == kForwarded ? ReadForwarded(in, head.forwarded.emplace())
                                              : WireFormatLite::SkipField(&in, tag);
@@ -92,6 +95,7 @@ FrameFormat::FrameFormat(std::string message, std::vector<Held> held,
       held_(std::move(held)),
       request_bytes_(message_.size()),
       head_(HeadOf(message_)),
+      has_forwarded_(head_.forwarded.has_value()),
       state_(std::move(state)) {}
 
 ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
@@ -110,7 +114,7 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
     return proto::Unexpected(TooManyValues(max_values));
   }
   v1::Request request;
-  if (!request.ParseFromString(message) || request.has_forwarded() != head_.forwarded.has_value()) {
+  if (!request.ParseFromString(message) || request.has_forwarded() != has_forwarded_) {
     return proto::Unexpected(BadRequest("not_a_message",
                                         "The frame is not a scorecast.v1.Request, or a text in it "
                                         "is not valid UTF-8.",

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/service/held_bytes.h"
@@ -31,8 +32,11 @@ class FrameFormat : public CallFormat {
   ParsedRequest Parse(const RequestService& service, Call& call) override;
   void Skip() override;
   std::uint64_t number() const override { return head_.request_id; }
-  /// The request's v1::Forwarded; nothing if it has none.
-  const std::optional<std::string>& forwarded() const { return head_.forwarded; }
+  /// The request's v1::Forwarded; nothing if it has none. Called once. It is not kept, because its
+  /// bytes count nowhere.
+  std::optional<std::string> TakeForwarded() {
+    return std::exchange(head_.forwarded, std::nullopt);
+  }
 
   std::string Delta(const EndpointResponse& delta) override;
   std::string Response(const EndpointResponse& response) override;
@@ -53,7 +57,8 @@ class FrameFormat : public CallFormat {
   std::string message_;  ///< Until it is parsed.
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
-  const Head head_;
+  Head head_;
+  bool has_forwarded_ = false;
   const std::shared_ptr<RecentState> state_;
   std::uint64_t request_id_ = 0;
 };

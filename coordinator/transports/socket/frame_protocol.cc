@@ -169,7 +169,7 @@ void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
   auto format = std::make_unique<FrameFormat>(std::move(message_), std::move(held_),
                                               has_state ? server_->state : nullptr);
   ReleaseMessage();
-  const std::optional<std::string> forwarded = format->forwarded();
+  const std::optional<std::string> forwarded = format->TakeForwarded();
   const auto call = connection->BeginRequest(std::move(format));
   if (!fault && forwarded) {
     fault = Forward(*forwarded, *call);

@@ -13,6 +13,7 @@
 #include "coordinator/schedule/queue/scheduler_status.h"
 #include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/socket/frame_protocol.h"
+#include "proto/wire/frame.h"
 #include "tests/coordinator/access/keys_file.h"
 #include "tests/coordinator/transports/ended_clients.h"
 #include "tests/coordinator/transports/socket/connection_checks.h"
@@ -185,6 +186,23 @@ TEST_F(Front, FaultsOfWhatItForwardsNameTheField) {
   forwarded = good;
   forwarded.mutable_key()->set_waiting_tokens(0);
   expect_fault(forwarded, "forwarded.key.waiting_tokens");
+  EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(2))).has_score());
+}
+
+TEST_F(Front, WhatItForwardsIsReadInBoundedTime) {
+  const auto front = ConnectFront();
+  // A group of fields that no message has: the tags of its begin and its end.
+  const std::string group = "\x9b\x06\x9c\x06";
+  const v1::Request forwarded = For("192.0.2.7", v1::Request());
+  std::string frame = proto::ToFrame(NumberedRequest(1));
+  for (const std::string& bytes : {group, forwarded.SerializeAsString()}) {
+    frame += bytes;
+    frame[proto::kFrameHeaderBytes - 1] =
+        static_cast<char>(frame.size() - proto::kFrameHeaderBytes);
+  }
+  ASSERT_LT(frame.size(), 256U);
+  WriteBytes(*front, frame);
+  ExpectError(front->Receive(), 0, 400, "not_a_message");
   EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(2))).has_score());
 }
 
