@@ -1,6 +1,5 @@
 #include "coordinator/transports/connection/connection.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -220,27 +219,27 @@ void Connection::Begun() {
 
 std::size_t Connection::Cancel(std::uint64_t number) {
   std::vector<std::shared_ptr<Call>> admitted;
-  std::size_t calls = 0;
-  for (auto found = in_flight_.find(number); found != in_flight_.end();
-       found = in_flight_.find(number), ++calls) {
-    const std::shared_ptr<ConnectionCall> call = found->second;
-    Forget(call);
-    if (call->Leave()) {
-      admitted.push_back(call);
+  const auto begin = in_flight_.lower_bound({number, nullptr});
+  auto end = begin;
+  for (; end != in_flight_.end() && end->first == number; ++end) {
+    context_.memory.Note(end->second->arrived_bytes());
+    if (end->second->Leave()) {
+      admitted.push_back(end->second);
     }
   }
+  const std::size_t before = in_flight_.size();
+  in_flight_.erase(begin, end);
+  const std::size_t calls = before - in_flight_.size();
+  context_.counters.requests_in_flight -= static_cast<std::int64_t>(calls);
   context_.cancel(admitted);
   return calls;
 }
 
 bool Connection::Forget(const std::shared_ptr<ConnectionCall>& call) {
-  const auto [begin, end] = in_flight_.equal_range(call->number());
-  const auto found = std::find_if(begin, end, [&](const auto& one) { return one.second == call; });
-  if (found == end) {
+  if (in_flight_.erase({call->number(), call}) == 0) {
     return false;
   }
   context_.memory.Note(call->arrived_bytes());
-  in_flight_.erase(found);
   --context_.counters.requests_in_flight;
   return true;
 }

@@ -7,7 +7,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/ip/address.hpp>
@@ -281,8 +282,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::deque<Reply> replies_;  ///< The first is being written.
 
   /// Each until its last reply comes, it is cancelled, or the connection is closed. By their
-  /// numbers, which a client may give several times: see CallFormat::number.
-  std::unordered_multimap<std::uint64_t, std::shared_ptr<ConnectionCall>> in_flight_;
+  /// numbers: see CallFormat::number. Each is found at once, although a client may give one number
+  /// to all.
+  std::set<std::pair<std::uint64_t, std::shared_ptr<ConnectionCall>>> in_flight_;
   bool close_when_done_ = false;
   bool reads_no_more_ = false;  ///< No further request is taken.
   bool has_input_ended_ = false;
