@@ -156,8 +156,14 @@ void FakeCluster::Hold() {
   held_ = true;
 }
 
+void FakeCluster::HoldAfter(std::uint64_t plans) {
+  const std::lock_guard lock(mutex_);
+  hold_at_ = plans_done_ + plans;
+}
+
 void FakeCluster::Release() {
   const std::lock_guard lock(mutex_);
+  hold_at_.reset();
   held_ = false;
   changed_.notify_all();
 }
@@ -204,6 +210,7 @@ void FakeCluster::ComputeFirst(std::unique_lock<std::mutex>& lock) {
   done(std::move(rows));
   lock.lock();
   ++plans_done_;
+  held_ = held_ || plans_done_ == hold_at_;
 }
 
 void FakeCluster::Loop() {

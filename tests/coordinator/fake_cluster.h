@@ -37,6 +37,8 @@ class FakeCluster : public proto::Cluster {
 
   /// Submitted plans wait until Release is called.
   void Hold();
+  /// The same once `plans` more of them are computed.
+  void HoldAfter(std::uint64_t plans);
   void Release();
 
   /// With kWhenTold: the plan to be computed next, if there is one.
@@ -79,6 +81,7 @@ class FakeCluster : public proto::Cluster {
   std::optional<proto::TokenId> broken_token_;
   std::uint64_t plans_done_ = 0;
   bool held_ = false;
+  std::optional<std::uint64_t> hold_at_;  ///< See HoldAfter; a value of `plans_done_`.
   bool stopping_ = false;
   std::thread thread_;
 };

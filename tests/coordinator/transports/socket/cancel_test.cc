@@ -215,9 +215,9 @@ TEST(Cancel, AStream) {
   request.mutable_chunked()->add_questions()->mutable_ids()->add_ids('a');
   request.mutable_chunked()->set_max_new_tokens(400);
   request.mutable_chunked()->set_stream(true);
+  server.cluster().HoldAfter(5);  // Long before the last token.
   client->Send(request);
   EXPECT_TRUE(client->Receive().has_chunked_delta());
-  server.cluster().Hold();
   client->Send(CancelOf(1));
   v1::Response response = client->Receive();
   while (response.has_chunked_delta()) {
