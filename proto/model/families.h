@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -208,7 +209,7 @@ constexpr Family DistilBert() {
                   .intermediate_size = "hidden_dim",
                   .norm_eps = "",
                   .activation = "activation"};
-  family.type_vocab_size.reset();
+  std::construct_at(&family.type_vocab_size);  // Clang copies no constant that was reset().
   family.head = {.dense = "pre_classifier",
                  .activation = HeadActivation::kRelu,
                  .norm = "",

@@ -47,6 +47,8 @@ ContentCoding CodingOf(std::string_view content_encoding) {
 
 }  // namespace
 
+HttpProtocol::Message::Message() = default;
+
 Reply HttpProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) const {
   ReplyTerms terms;
   terms.request_id = RequestId({});

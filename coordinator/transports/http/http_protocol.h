@@ -69,6 +69,8 @@ class HttpProtocol : public Protocol {
 
   /// The request that is being read.
   struct Message {
+    Message();  // Clang cannot use the initializers of members before the end of HttpProtocol.
+
     HeadParser header;
     ReplyTerms terms;
     Route route;
