@@ -111,8 +111,10 @@ TEST(StateOf, IsThatOfAllParts) {
 TEST_F(ServerStateTest, FirstComesAtOnce) {
   const auto front = server_.Connect();
   front->Send(Hello(60'000));
+  front->Send(NumberedRequest(1));
   EXPECT_TRUE(front->Receive().hello().trusted());
   EXPECT_TRUE(ReceiveStatus(*front).ready());
+  EXPECT_EQ(front->Receive().request_id(), 1U);
 }
 
 TEST_F(ServerStateTest, ComesByItselfAsOftenAsAFrontWants) {
