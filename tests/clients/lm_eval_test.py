@@ -50,7 +50,7 @@ def install_stand_ins() -> None:
 
 def setUpModule() -> None:
     global service, model
-    service = unittest.enterModuleContext(Service())
+    service = unittest.enterModuleContext(Service("--dtype", "f32"))  # The two ways round bfloat16 differently.
     install_stand_ins()
     from clients.lm_eval.scorecast_lm import ScorecastLM
 

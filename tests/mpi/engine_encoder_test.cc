@@ -239,6 +239,19 @@ double Rms(const std::vector<std::vector<Found>>& found,
   return std::sqrt(squares / count);
 }
 
+/// Largest of the differences.
+template <typename Found>
+double Largest(const std::vector<std::vector<Found>>& found,
+               const std::vector<std::vector<double>>& exact) {
+  double largest = 0;
+  for (std::size_t row = 0; row < exact.size(); ++row) {
+    for (std::size_t i = 0; i < exact[row].size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(found[row][i]) - exact[row][i]));
+    }
+  }
+  return largest;
+}
+
 // The errors are those of a plain implementation that rounds in the same places.
 TEST_P(EncoderPrecision, ErrorIsThatOfRounding) {
   const auto& [precision, name] = GetParam();
@@ -345,12 +358,21 @@ TEST_P(EncoderLongText, IsThatOfTheOracle) {
   if (!engine.is_root()) {
     return;
   }
-  const auto expected = RowsOf(reference::ReferenceModel(kGolden / GetParam(), config), {text});
+  const auto exact = RowsOf(reference::ReferenceModel(kGolden / GetParam(), config), {text});
+  const auto rounded =
+      RowsOf(reference::ReferenceModel(kGolden / GetParam(), config,
+                                       {reference::Precision::kFloat32, /*summands=*/true}),
+             {text});
   ASSERT_EQ(found.size(), kRows);
-  for (std::size_t row = 0; row < kRows; ++row) {
-    SCOPED_TRACE("row " + std::to_string(row));
-    ExpectNear(found[row].embedding, expected[row], 5e-5);
+  std::vector<std::vector<float>> rows;
+  for (const RowLogits& row : found) {
+    rows.push_back(row.embedding);
   }
+  // `rounded` rounds the factors of products only. The engine also rounds the sum of n products
+  // after each of them, which gives an error sqrt(n / 2) times as large; a row has kRows keys.
+  const double ratio = std::sqrt(1 + kRows / 2.0);
+  EXPECT_LE(Rms(rows, exact), ratio * Rms(rounded, exact));
+  EXPECT_LE(Largest(rows, exact), ratio * Largest(rounded, exact));
 }
 
 std::string NameOf(const ::testing::TestParamInfo<PrecisionAndName>& info) {

@@ -17,6 +17,11 @@
 namespace scorecast::reference {
 namespace {
 
+/// To which queries, keys, values and attention weights are rounded.
+Precision FactorPrecision(Precision products) {
+  return products == Precision::kInt8 ? Precision::kBfloat16 : products;
+}
+
 void AddTo(std::vector<std::vector<double>>& sum, const std::vector<std::vector<double>>& terms) {
   for (std::size_t row = 0; row < sum.size(); ++row) {
     for (std::size_t i = 0; i < sum[row].size(); ++i) {
@@ -122,16 +127,14 @@ void ReferenceModel::RoundWeights() {
       round(rounding_.products, *linear);
     }
   }
-  if (rounding_.products != Precision::kExact && !config_.is_classifier() && !config_.read_head) {
-    round(Precision::kBfloat16, head_);
+  if (!config_.is_classifier() && !config_.read_head) {
+    round(FactorPrecision(rounding_.products), head_);
   }
 }
 
-void ReferenceModel::RoundToBfloat16(Rows& rows) const {
+void ReferenceModel::RoundFactors(Rows& rows) const {
   for (std::vector<double>& row : rows) {
-    if (rounding_.products != Precision::kExact) {
-      ToBfloat16(row);
-    }
+    Round(FactorPrecision(rounding_.products), row);
   }
 }
 
@@ -232,7 +235,7 @@ ReferenceModel::Rows ReferenceModel::FinalRows(std::span<const proto::TokenId> t
       Rows added = is_mlp ? Mlp(layer, Normed(x, layer.pre_feedforward_norm))
                           : Attention(layer, Normed(x, layer.input_layernorm), positions, mask);
       if (rounding_.summands) {
-        RoundToBfloat16(added);
+        RoundFactors(added);
       }
       AddTo(x, Normed(added, is_mlp ? layer.post_feedforward_norm : layer.post_attention_norm));
       x = Normed(x, is_mlp ? layer.feedforward_residual_norm : layer.attention_residual_norm);
@@ -252,7 +255,7 @@ ReferenceModel::Rows ReferenceModel::Logits(std::span<const proto::TokenId> toke
                                             std::span<const std::uint8_t> types) const {
   Rows read = FinalRows(tokens, segments, rows, weighting, types);
   if (!config_.is_classifier()) {
-    RoundToBfloat16(read);
+    RoundFactors(read);
   }
   Rows logits;
   for (const std::vector<double>& row : read) {
@@ -291,9 +294,7 @@ std::vector<double> ReferenceModel::AttentionWeights(const std::vector<double>& 
       Part& part = part_of(key);
       weight[key] = std::exp((score[key] - part.max) / part.temperature);
       part.sum += weight[key];
-      if (rounding_.products != Precision::kExact) {
-        weight[key] = ToBfloat16(weight[key]);
-      }
+      Round(FactorPrecision(rounding_.products), std::span(&weight[key], 1));
     }
   }
   double weights = 0;
@@ -347,9 +348,9 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
       element *= scale;
     }
   }
-  RoundToBfloat16(q);
-  RoundToBfloat16(k);
-  RoundToBfloat16(v);
+  RoundFactors(q);
+  RoundFactors(k);
+  RoundFactors(v);
   Rows mixed(x.size(), std::vector<double>(heads * head_dim, 0.0));
   for (std::size_t row = 0; row < x.size(); ++row) {
     for (std::size_t head = 0; head < heads; ++head) {

@@ -22,8 +22,8 @@ namespace scorecast::reference {
 /// With a rounding, it is a plain implementation of that precision, from which tests learn how
 /// large an error is inherent to it. Factors of the layers' products are rounded row by row; for
 /// int8, the norms' weights are first multiplied into the columns that they scale. Queries, keys,
-/// values, attention weights and the lm-head's factors are rounded to bfloat16. Everything else
-/// stays double, also the product with a classifier's head.
+/// values, attention weights and the lm-head's factors are rounded to the same precision, but to
+/// bfloat16 for int8. Everything else stays double, also the product with a classifier's head.
 class ReferenceModel {
  public:
   /// Reads a Hugging Face model directory. Throws std::runtime_error if a tensor is missing, has
@@ -95,7 +95,7 @@ class ReferenceModel {
   void TakeEncoder(Tensors& tensors);
   void RoundWeights();
   /// Rounds to bfloat16, unless this model is exact.
-  void RoundToBfloat16(Rows& rows) const;
+  void RoundFactors(Rows& rows) const;
   Layer TakeLayer(Tensors& tensors, std::int64_t index) const;
   /// The layer at `prefix`, with BERT's or DistilBERT's names, or with ModernBERT's.
   Layer TakeBertLayer(Tensors& tensors, const std::string& prefix) const;

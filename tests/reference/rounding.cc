@@ -59,6 +59,9 @@ void Round(Precision precision, std::span<double> row) {
   switch (precision) {
     case Precision::kExact:
       return;
+    case Precision::kFloat32:
+      std::ranges::transform(row, row.begin(), [](double x) { return static_cast<float>(x); });
+      return;
     case Precision::kBfloat16:
       ToBfloat16(row);
       return;

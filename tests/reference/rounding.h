@@ -5,12 +5,12 @@
 namespace scorecast::reference {
 
 /// Precision to which the factors of matrix products are rounded; see ReferenceModel.
-enum class Precision { kExact, kBfloat16, kInt8 };
+enum class Precision { kExact, kFloat32, kBfloat16, kInt8 };
 
 struct Rounding {
   Precision products = Precision::kExact;
-  /// Whether the summands that layers add to the residual stream are rounded to bfloat16. The
-  /// engine does that if there are several ranks.
+  /// Whether the summands that layers add to the residual stream are rounded, too: to float32 or
+  /// bfloat16. The engine does that if there are several ranks.
   bool summands = false;
 };
 
