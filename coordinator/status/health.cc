@@ -27,6 +27,18 @@ std::string Obstacle(std::size_t rank, const proto::RankStatus& status) {
   return status.state == proto::RankState::kStarting ? name + "is starting" : "";
 }
 
+/// Empty if the service is ready.
+std::string WhyNotReady(const proto::ClusterStatus& cluster, bool is_draining) {
+  std::string reason = is_draining ? "the server is shutting down" : "";
+  for (std::size_t r = 0; r < cluster.ranks.size(); ++r) {
+    const std::string obstacle = Obstacle(r, cluster.ranks[r]);
+    if (!obstacle.empty()) {
+      reason += (reason.empty() ? "" : "; ") + obstacle;
+    }
+  }
+  return reason;
+}
+
 Json JsonOf(std::size_t rank, const proto::RankStatus& status) {
   return {{"rank", rank},
           {"host", status.host},
@@ -38,30 +50,20 @@ Json JsonOf(std::size_t rank, const proto::RankStatus& status) {
 }  // namespace
 
 ResourceContent Readiness(const proto::ClusterStatus& cluster, bool is_draining) {
-  std::string reason = is_draining ? "the server is shutting down" : "";
-  Json ranks = Json::array();
-  for (std::size_t r = 0; r < cluster.ranks.size(); ++r) {
-    const std::string obstacle = Obstacle(r, cluster.ranks[r]);
-    if (!obstacle.empty()) {
-      reason += (reason.empty() ? "" : "; ") + obstacle;
-    }
-    ranks.push_back(JsonOf(r, cluster.ranks[r]));
-  }
+  const std::string reason = WhyNotReady(cluster, is_draining);
   Json body = {{"status", reason.empty() ? "ready" : "not ready"}};
   if (!reason.empty()) {
     body["reason"] = reason;
   }
-  body["ranks"] = std::move(ranks);
+  Json& ranks = body["ranks"] = Json::array();
+  for (std::size_t r = 0; r < cluster.ranks.size(); ++r) {
+    ranks.push_back(JsonOf(r, cluster.ranks[r]));
+  }
   return {reason.empty() ? 200 : 503, "application/json", body.dump()};
 }
 
 bool IsReady(const proto::ClusterStatus& cluster, bool is_draining) {
-  for (std::size_t r = 0; r < cluster.ranks.size(); ++r) {
-    if (!Obstacle(r, cluster.ranks[r]).empty()) {
-      return false;
-    }
-  }
-  return !is_draining;
+  return WhyNotReady(cluster, is_draining).empty();
 }
 
 namespace {

@@ -308,7 +308,7 @@ class CachingFront : public Front {
     request.mutable_forwarded()->mutable_key()->set_shares_cache(shares_cache);
     return TokensOf(front, request);
   }
-  /// Of a client without a key.
+  /// The cached tokens of a request whose client has no key.
   std::int64_t CachedTokensWithSalt(Client& front, const std::string& salt) {
     v1::Request request = For("192.0.2.7", WithText(1, 200));
     request.mutable_score()->set_cache_salt(salt);
