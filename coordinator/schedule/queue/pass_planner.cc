@@ -24,7 +24,8 @@ constexpr double kCreditPasses = 4;
 constexpr double kUnboundedCredit = 0.8;
 
 /// Upper bound on the sequences that are looked up in the cache for one pass and then do not fit
-/// it.
+/// it, or turn out to need pages. It does not count before the pass has rows: what has begun may
+/// stand behind all that must now wait for its pages.
 constexpr int kMaxFailedLookups = 32;
 
 }  // namespace
@@ -225,7 +226,7 @@ bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
     auto outcome = Outcome::kNoRoom;
     if (MustWaitForPages(ref)) {
       outcome = Outcome::kNoPages;
-    } else if (pass.full() || failed_lookups == kMaxFailedLookups) {
+    } else if (pass.full() || (failed_lookups >= kMaxFailedLookups && !pass.empty())) {
       first_found_room = first_found_room.value_or(false);
       break;
     } else if (!IsTooLarge(ref, pass)) {

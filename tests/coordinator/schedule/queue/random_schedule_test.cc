@@ -96,6 +96,7 @@ class Schedule {
                      .scheduler = RandomOptions(random_, limits_, rates_),
                      .rates = rates_,
                      .noise = random_.From(std::array{0.0, 0.1, 0.9}),
+                     .speed_changes_one_in = random_.From(std::array{0, 4, 40}),
                      .seed = random_.Seed(),
                      .on_pass = [this](const Simulation::Pass& pass) { CheckPass(pass); }}) {}
 

@@ -1,6 +1,7 @@
 #include "tests/coordinator/schedule/queue/simulation.h"
 
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -88,6 +89,11 @@ void Simulation::BeginPass(ForwardPlan plan) {
   for (const PassWork& of_sequence : work) {
     seconds += options_.rates.Seconds(of_sequence);
   }
+  const int one_in = options_.speed_changes_one_in;
+  if (one_in > 0 && std::uniform_int_distribution(1, one_in)(random_) == 1) {
+    slowness_ = std::pow(10, std::uniform_real_distribution(0.0, 3.0)(random_));
+  }
+  seconds *= slowness_;
   const double factor = 1 + options_.noise * std::uniform_real_distribution(-1.0, 1.0)(random_);
   const double end = now_ + factor * seconds;
   is_pass_in_flight_ = true;

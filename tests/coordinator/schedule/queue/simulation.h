@@ -33,6 +33,9 @@ class Simulation {
     SchedulerOptions scheduler;  ///< `now` is replaced.
     PassRates rates;             ///< What passes really take,
     double noise = 0;            ///< times a random factor between 1 - noise and 1 + noise.
+    /// One in so many passes changes the speed of the cluster by a random factor, for itself and
+    /// all that follow, as when other programs use the CPUs; 0: none does.
+    int speed_changes_one_in = 0;
     std::uint64_t seed = 0;
     /// Called at the end of each pass, before its results are handed over.
     std::function<void(const Pass&)> on_pass = [](const Pass&) {};
@@ -59,6 +62,7 @@ class Simulation {
   const Options options_;
   std::mt19937_64 random_;
   double now_ = 0;
+  double slowness_ = 1;  ///< By which the rates are multiplied.
   bool is_pass_in_flight_ = false;
   std::multimap<double, std::function<void()>> events_;
   FakeCluster cluster_;
