@@ -328,12 +328,12 @@ coordinator::ListenOptions HttpListenOptions(const ListeningSockets& sockets,
 void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
                      Service& service) {
   coordinator::HttpOptions options;
-  options.has_endpoints = false;
-  options.resources = StateResourcesOf(flags, engine, service);
+  options.web.has_endpoints = false;
+  options.web.resources = StateResourcesOf(flags, engine, service);
   options.is_on_loopback = sockets.IsOnLoopback(kHealthSocket);
   options.allowed_hosts = flags.http.allowed_hosts;
   options.header_timeout = flags.http.header_timeout;
-  options.compress_from = flags.http.compress_from;
+  options.web.compress_from = flags.http.web.compress_from;
   proto::Log(proto::LogLevel::kInfo,
              "health: " + ReachableAddressOf(sockets, kHealthSocket).ToText() +
                  (flags.tls_files.certificate.empty() ? "" : " (without TLS)"));
@@ -366,9 +366,9 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
                          {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
-    options.resources = ResourcesOf(flags, engine, service);
-    options.refused_urls = coordinator::RefusedUrls();
-    options.root_url = coordinator::TeiRootUrl(engine.config());
+    options.web.resources = ResourcesOf(flags, engine, service);
+    options.web.refused_urls = coordinator::RefusedUrls();
+    options.web.root_url = coordinator::TeiRootUrl(engine.config());
     options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
     if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
       proto::LogWarning(

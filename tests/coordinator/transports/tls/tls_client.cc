@@ -21,9 +21,10 @@ namespace {
 
 HttpOptions LongResource() {
   HttpOptions options;
-  options.resources = {{"/long", [] {
-                          return Share({200, "text/plain", std::string(TlsPorts::kLongBytes, 'x')});
-                        }}};
+  options.web.resources = {
+      {"/long", [] {
+         return Share({200, "text/plain", std::string(TlsPorts::kLongBytes, 'x')});
+       }}};
   return options;
 }
 
