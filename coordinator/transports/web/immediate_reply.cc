@@ -58,7 +58,11 @@ ImmediateReply ReplyAtOnce(const WebServer& server, const WebRequest& request,
 ImmediateReply RefusalReply(const Judgement& judgement, const Requester& requester,
                             ReplyWriter& writer, const proto::Error& error) {
   const Holder& holder = requester.holder;
-  requester.handler.CountRefusal(judgement.route.endpoint, requester.client, holder, error);
+  if (requester.is_of_front) {
+    requester.handler.CountRefusal(judgement.route.endpoint, requester.client.address, error);
+  } else {
+    requester.handler.CountRefusal(judgement.route.endpoint, requester.client, holder, error);
+  }
   LogWebRefusal(writer.request_id(), holder == nullptr ? "" : holder->key.name, error);
   return {writer.Error(error, judgement.fault_fields)};
 }

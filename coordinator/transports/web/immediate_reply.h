@@ -18,7 +18,8 @@ namespace scorecast::coordinator {
 struct Requester {
   RequestHandler& handler;
   const ClientId& client;
-  const Holder& holder;  ///< Null if the client has shown no key.
+  const Holder& holder;      ///< Null if the client has shown no key.
+  bool is_of_front = false;  ///< A front has let the client in.
 };
 
 /// The bytes of a reply that is no endpoint's response.

@@ -86,7 +86,7 @@ TlsPorts::TlsPorts(FakeSocketServer& server, std::shared_ptr<const TlsFiles> fil
                                   MakeHttpProtocol(server.service(), LongResource()),
                                   {.tls = files, .protocols = {"http/1.1"}})),
       frames(server.server().Listen(
-          OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol(),
+          OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol(server.service()),
           {.tls = std::move(files), .protocols = {std::string(proto::kTlsProtocol)}})) {}
 
 }  // namespace scorecast::coordinator
