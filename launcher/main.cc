@@ -149,7 +149,7 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->default_str("none");
-  app.add_option("--compress-replies", flags.http.compress_from,
+  app.add_option("--compress-replies", flags.http.web.compress_from,
                  "Bytes of a reply over HTTP from which it is compressed (gzip, zstd), if the "
                  "client's Accept-Encoding allows it; 0: never")
       ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))

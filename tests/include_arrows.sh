@@ -76,6 +76,11 @@ set_allowed() {
     # Files know nothing of what is in them.
     coordinator/transports/batch/files/*)
       allowed='coordinator/transports/batch/files proto/base' ;;
+    # HTTP requests, however they arrive.
+    coordinator/transports/web/*)
+      allowed="coordinator/transports/web coordinator/transports/connection coordinator/access"
+      allowed="$allowed coordinator/service coordinator/endpoints coordinator/json coordinator/request"
+      allowed="$allowed coordinator/resources coordinator/schedule coordinator/text $contracts" ;;
     # No transport includes another one.
     coordinator/transports/*)
       transport=${1#coordinator/transports/}
@@ -83,7 +88,10 @@ set_allowed() {
       allowed="$allowed coordinator/service coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/generate coordinator/rerank coordinator/resources"
       allowed="$allowed coordinator/schedule coordinator/status coordinator/text"
-      allowed="$allowed proto/log proto/wire proto/scorecast.pb.h $contracts" ;;
+      allowed="$allowed proto/log proto/wire proto/scorecast.pb.h $contracts"
+      case $transport in
+        http/* | socket/*) allowed="$allowed coordinator/transports/web" ;;
+      esac ;;
     coordinator/status/*)
       allowed="coordinator/status coordinator/resources coordinator/transports/connection"
       allowed="$allowed coordinator/schedule $contracts" ;;
@@ -290,6 +298,14 @@ self_check() {
 0 coordinator/transports/deep/a.cc #include "coordinator/transports/deep/b.h"
 0 coordinator/transports/deep/a.cc #include "coordinator/transports/connection/b.h"
 1 coordinator/transports/deep/a.cc #include "coordinator/transports/other/b.h"
+0 coordinator/transports/http/a.cc #include "coordinator/transports/web/b.h"
+0 coordinator/transports/socket/a.cc #include "coordinator/transports/web/b.h"
+1 coordinator/transports/socket/a.cc #include "coordinator/transports/http/b.h"
+1 coordinator/transports/batch/a.cc #include "coordinator/transports/web/b.h"
+1 coordinator/transports/web/a.cc #include "coordinator/transports/http/b.h"
+1 coordinator/transports/web/a.cc #include "proto/wire/b.h"
+0 coordinator/transports/web/a.cc #include "coordinator/transports/connection/b.h"
+1 coordinator/transports/connection/a.cc #include "coordinator/transports/web/b.h"
 0 coordinator/transports/batch/a.cc #include "coordinator/transports/batch/files/b.h"
 0 coordinator/transports/batch/files/a.cc #include "proto/base/b.h"
 1 coordinator/transports/batch/files/a.cc #include "coordinator/transports/batch/b.h"

@@ -36,6 +36,7 @@
 #include "coordinator/transports/socket/frame_protocol.h"
 #include "coordinator/transports/socket/server_state.h"
 #include "coordinator/transports/socket/session_messages.h"
+#include "coordinator/transports/web/web_options.h"
 #include "launcher/address/address_file.h"
 #include "launcher/address/reachable_address.h"
 #include "launcher/address/service_address.h"
@@ -293,6 +294,16 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
   return resources;
 }
 
+/// What the service has at its URLs. `service` as above.
+coordinator::WebOptions WebOptionsOf(const ServeFlags& flags, const Engine& engine,
+                                     const Service& service) {
+  coordinator::WebOptions options = flags.http.web;
+  options.resources = ResourcesOf(flags, engine, service);
+  options.refused_urls = coordinator::RefusedUrls();
+  options.root_url = coordinator::TeiRootUrl(engine.config());
+  return options;
+}
+
 using TlsFilesPointer = std::shared_ptr<coordinator::TlsFiles>;
 
 /// Null without TLS.
@@ -328,12 +339,12 @@ coordinator::ListenOptions HttpListenOptions(const ListeningSockets& sockets,
 void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
                      Service& service) {
   coordinator::HttpOptions options;
-  options.has_endpoints = false;
-  options.resources = StateResourcesOf(flags, engine, service);
+  options.web.has_endpoints = false;
+  options.web.resources = StateResourcesOf(flags, engine, service);
   options.is_on_loopback = sockets.IsOnLoopback(kHealthSocket);
   options.allowed_hosts = flags.http.allowed_hosts;
   options.header_timeout = flags.http.header_timeout;
-  options.compress_from = flags.http.compress_from;
+  options.web.compress_from = flags.http.web.compress_from;
   proto::Log(proto::LogLevel::kInfo,
              "health: " + ReachableAddressOf(sockets, kHealthSocket).ToText() +
                  (flags.tls_files.certificate.empty() ? "" : " (without TLS)"));
@@ -361,14 +372,15 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
         {service.cluster.Status(), service.scheduler.status(), server.status()},
         service.requests.is_draining());
   };
-  service.server->Listen(sockets.Take(kRequestSocket).Release(),
-                         coordinator::MakeFrameProtocol(FactsOf(flags, engine), state),
-                         {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
+  // Fronts ask for the same over the request socket, also without a port for HTTP.
+  const coordinator::WebOptions web = WebOptionsOf(flags, engine, service);
+  service.server->Listen(
+      sockets.Take(kRequestSocket).Release(),
+      coordinator::MakeFrameProtocol(service.requests, FactsOf(flags, engine), state, web),
+      {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
-    options.resources = ResourcesOf(flags, engine, service);
-    options.refused_urls = coordinator::RefusedUrls();
-    options.root_url = coordinator::TeiRootUrl(engine.config());
+    options.web = web;
     options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
     if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
       proto::LogWarning(

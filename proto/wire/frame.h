@@ -27,4 +27,10 @@ std::string ToFrame(const google::protobuf::MessageLite& message);
 std::string ToFrame(const google::protobuf::MessageLite& rest, int field,
                     const google::protobuf::MessageLite& last);
 
+/// What stands before the last `bytes` bytes of such a frame: they are the last field of `last`,
+/// the `last_field`th, which holds bytes. Nothing of that field is written if there are none.
+std::string ToFrameBefore(const google::protobuf::MessageLite& rest, int field,
+                          const google::protobuf::MessageLite& last, int last_field,
+                          std::size_t bytes);
+
 }  // namespace scorecast::proto

@@ -24,7 +24,7 @@ FakeHttpServer* MakeServer() {
   SocketOptions options;
   options.max_request_bytes = 4096;
   HttpOptions http;
-  http.resources = {{"/state", [] { return scorecast::coordinator::Share({}); }}};
+  http.web.resources = {{"/state", [] { return scorecast::coordinator::Share({}); }}};
   http.cors_origins = {"https://a"};
   http.is_on_loopback = true;
   http.allowed_hosts = {"h", "host"};

@@ -53,9 +53,14 @@ void RequestHandler::Finish() {
 
 void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& client,
                                   const Holder& holder, const proto::Error& error) {
-  counters_.CountRefusal(error.reason);
   const bool is_stranger = keys_ != nullptr && holder == nullptr;
-  service_.NoteRefusal(endpoint, is_stranger ? ClientName() : client.address, error);
+  CountRefusal(endpoint, is_stranger ? ClientName() : client.address, error);
+}
+
+void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientName& client,
+                                  const proto::Error& error) {
+  counters_.CountRefusal(error.reason);
+  service_.NoteRefusal(endpoint, client, error);
 }
 
 std::optional<proto::Error> RequestHandler::AccessFault(ConnectionCall& call) const {

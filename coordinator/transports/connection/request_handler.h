@@ -64,6 +64,8 @@ class RequestHandler {
   /// `holder` is null if the client has shown no key. If keys are needed, it has no name then.
   void CountRefusal(const Endpoint* endpoint, const ClientId& client, const Holder& holder,
                     const proto::Error& error);
+  /// The same for a client that is let in.
+  void CountRefusal(const Endpoint* endpoint, const ClientName& client, const proto::Error& error);
 
  private:
   /// Requests with more bytes than this are tokenized by `preparing_`. Small, because the items of

@@ -5,7 +5,7 @@
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/http/authority.h"
 #include "coordinator/transports/http/cors.h"
-#include "coordinator/transports/http/field_value.h"
+#include "coordinator/transports/web/field_value.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -6,7 +6,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "coordinator/transports/connection/client_address.h"
-#include "coordinator/transports/http/field_value.h"
+#include "coordinator/transports/web/field_value.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -20,26 +20,27 @@ bool AllowsOrigin(const std::vector<std::string>& allowed, std::string_view orig
   });
 }
 
-std::string CorsFields(const std::vector<std::string>& allowed, std::string_view origin) {
+ReplyFields CorsFields(const std::vector<std::string>& allowed, std::string_view origin) {
   if (allowed.empty()) {
     return {};
   }
   // In every reply, so that no cache gives one origin's reply to another.
-  const std::string vary = "Vary: Origin\r\n";
-  if (!AllowsOrigin(allowed, origin)) {
-    return vary;
+  ReplyFields fields = {{"Vary", "Origin"}};
+  if (AllowsOrigin(allowed, origin)) {
+    fields.push_back({"Access-Control-Allow-Origin", std::string(origin)});
+    fields.push_back({"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"});
   }
-  return "Access-Control-Allow-Origin: " + std::string(origin) + "\r\n" + vary +
-         "Access-Control-Expose-Headers: X-Request-Id, Retry-After\r\n";
+  return fields;
 }
 
-std::string PreflightFields(const std::string& allowed_methods, std::string_view requested_fields) {
-  std::string fields = "Access-Control-Allow-Methods: " + allowed_methods + "\r\n";
+ReplyFields PreflightFields(const std::string& allowed_methods, std::string_view requested_fields) {
+  ReplyFields fields = {{"Access-Control-Allow-Methods", allowed_methods}};
   if (!requested_fields.empty() && requested_fields.size() <= kMaxRequestedFields &&
       std::ranges::all_of(requested_fields, IsInListOfNames)) {
-    fields += "Access-Control-Allow-Headers: " + std::string(requested_fields) + "\r\n";
+    fields.push_back({"Access-Control-Allow-Headers", std::string(requested_fields)});
   }
-  return fields + "Access-Control-Max-Age: 600\r\n";
+  fields.push_back({"Access-Control-Max-Age", "600"});
+  return fields;
 }
 
 }  // namespace scorecast::coordinator

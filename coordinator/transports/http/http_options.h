@@ -1,21 +1,15 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string>
 #include <vector>
 
-#include "coordinator/endpoints/refused_urls.h"
-#include "coordinator/resources/resource.h"
-#include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/web/web_options.h"
 
 namespace scorecast::coordinator {
 
 struct HttpOptions {
-  bool has_endpoints = true;  ///< Otherwise only the resources are served.
-  std::vector<Resource> resources;
-  std::vector<RefusedUrl> refused_urls;
-  std::string root_url;  ///< The URL that POST / means; empty if there is nothing at /.
+  WebOptions web;
   /// Origins whose pages may send requests and read replies (CORS), such as "https://example.org";
   /// "*": all. Pages of the server's own host always may.
   std::vector<std::string> cors_origins;
@@ -24,9 +18,6 @@ struct HttpOptions {
   /// replies. So the Host of a request must be of loopback or one of `allowed_hosts`.
   bool is_on_loopback = false;
   std::vector<std::string> allowed_hosts;  ///< Names and IP addresses; "*": all.
-  /// Bodies of replies of so many bytes are compressed, if their clients take that; 0: none is.
-  /// Replies that may be longer than kLongBytes are formed by threads that do nothing else.
-  std::size_t compress_from = static_cast<std::size_t>(kLongBytes);
   /// The header of a request must arrive within this time of its first byte.
   std::chrono::milliseconds header_timeout = std::chrono::seconds(10);
 };

@@ -1,63 +1,43 @@
 #include "coordinator/transports/http/http_protocol.h"
 
 #include <algorithm>
-#include <exception>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
 #include "coordinator/request/request_error.h"
-#include "coordinator/request/request_log.h"
-#include "coordinator/schedule/queue/scheduler.h"
 #include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/access.h"
-#include "coordinator/transports/http/body_faults.h"
 #include "coordinator/transports/http/cors.h"
-#include "coordinator/transports/http/field_value.h"
-#include "coordinator/transports/http/http_format.h"
-#include "coordinator/transports/http/request_id.h"
+#include "coordinator/transports/web/body_faults.h"
+#include "coordinator/transports/web/field_value.h"
+#include "coordinator/transports/web/http_format.h"
+#include "coordinator/transports/web/request_id.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 namespace asio = boost::asio;
 
-/// Bodies of resources of up to this size are copied behind the header, because writing them by
-/// themselves takes longer.
-constexpr std::size_t kCopiedBytes = std::size_t{4} << 10;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-/// The name of this transport in the log, for requests that reach no endpoint.
-constexpr std::string_view kName = "http";
-
-bool IsGet(const RequestHead& head) { return head.method == "GET" || head.method == "HEAD"; }
-
-proto::Error WrongMethod(const RequestHead& head, const std::string& allowed) {
-  return {405, "wrong_method",
-          Quoted(head.path) + " does not have the method " + Quoted(head.method) +
-              ". It has: " + allowed + ".",
-          "method"};
-}
-
-/// `content_encoding` is a known one (ContentEncodingFault).
-ContentCoding CodingOf(std::string_view content_encoding) {
-  return EqualsWithoutCase(content_encoding, "zstd") ? ContentCoding::kZstd : ContentCoding::kZlib;
-}
 
 }  // namespace
 
 HttpProtocol::Message::Message() = default;
 
 Reply HttpProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) const {
-  ReplyTerms terms;
-  terms.request_id = RequestId({});
+  HttpReplyTerms terms;
+  terms.reply.request_id = RequestId({});
   if (message_) {
     terms = message_->terms;
     terms.keep_alive = false;
   }
-  LogRefusal(kName, terms.request_id, /*holder=*/"", error);
-  return ToReply(ReplyWriter(std::move(terms), server_->service).Error(error), replies);
+  LogWebRefusal(terms.reply.request_id, /*holder=*/"", error);
+  return ToReply(HttpReplyWriter(std::move(terms), server_->web.service).Error(error), replies);
 }
 
 bool HttpProtocol::MayGoOn(Connection& connection, const boost::system::error_code& error) {
@@ -146,17 +126,12 @@ void HttpProtocol::ReadHeader(const ConnectionPtr& connection) {
   HeadParser& header = message_->header;
   unparsed_.erase(0, header.Take(unparsed_));
   RequestHead& head = header.head();
-  ReplyTerms& terms = message_->terms;
+  HttpReplyTerms& terms = message_->terms;
   terms.is_http_1_0 = head.is_http_1_0;
   terms.keep_alive = head.keep_alive;
-  terms.is_head = head.method == "HEAD";
   terms.cors = CorsFields(server_->options.cors_origins, head.origin);
-  terms.coding = ReplyCodingOf(head.accept_encoding);
-  terms.compress_from = server_->options.compress_from;
-  if (!head.request_id.empty()) {
-    terms.request_id = std::move(head.request_id);
-    head.request_id.clear();
-  }
+  terms.reply = TermsOf(server_->web, head);
+  terms.reply.request_id = head.request_id;
   if (header.fault()) {
     RefuseNow(connection, *header.fault());
   } else if (header.is_done()) {
@@ -169,7 +144,7 @@ void HttpProtocol::ReadHeader(const ConnectionPtr& connection) {
 
 bool HttpProtocol::NeedsKey() const {
   const RequestHead& head = message_->header.head();
-  const Route& route = message_->route;
+  const Route& route = message_->judgement.route;
   if (context_.keys == nullptr) {
     return false;
   }
@@ -203,52 +178,34 @@ std::optional<proto::Error> HttpProtocol::Identify(Connection& connection) {
   return fault;
 }
 
-void HttpProtocol::Judge(Connection& connection) {
+void HttpProtocol::JudgeHeader(Connection& connection) {
   Message& message = *message_;
   const RequestHead& head = message.header.head();
-  message.route = server_->routes.Find(head.path, head.path_prefix);
-  const Route& route = message.route;
+  Judgement& judgement = message.judgement;
+  judgement.route = server_->web.routes.Find(head.path, head.path_prefix);
   // A fault of the URL or the method is no endpoint's.
-  message.terms.endpoint = head.method == "POST" ? route.endpoint : nullptr;
-  const bool is_options = head.method == "OPTIONS";
-  message.fault = Identify(connection);
+  message.terms.reply.endpoint = EndpointOf(head, judgement.route);
+  judgement.fault = Identify(connection);
   if (auto fault = AccessFault(server_->options, head)) {
-    message.fault = std::move(fault);
+    judgement.fault = std::move(fault);
   }
-  if (message.fault) {
-    return;
-  }
-  if (server_->service.is_draining() && (route.resource == nullptr || !route.resource->is_state)) {
-    message.fault = Draining();
-    return;
-  }
-  if (!route.exists()) {
-    if (!is_options || head.path != "*") {
-      message.fault = server_->routes.NotFound(head.path, route);
-    }
-  } else if (route.endpoint != nullptr && head.method == "POST") {
-    message.fault = ContentTypeFault(head.content_type);
-    if (const auto fault = ContentEncodingFault(head.content_encoding)) {
-      message.fault = fault;
-      message.fault_fields = "Accept-Encoding: gzip, deflate, zstd\r\n";
-    }
-  } else if (!is_options && (route.resource == nullptr || !IsGet(head))) {
-    message.fault = WrongMethod(head, route.Allow());
-    message.fault_fields = "Allow: " + route.Allow() + "\r\n";
+  if (!judgement.fault) {
+    Judge(server_->web, head, judgement);
   }
 }
 
 void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
-  Judge(*connection);
+  JudgeHeader(*connection);
   const RequestHead& head = message_->header.head();
   if (head.framing.left() > static_cast<std::uint64_t>(context_.max_request_bytes)) {
-    const bool lacks_key = message_->fault && message_->fault->code == 401;
-    RefuseNow(connection, lacks_key ? *message_->fault : BodyTooLarge(context_.max_request_bytes));
+    const std::optional<proto::Error>& fault = message_->judgement.fault;
+    const bool lacks_key = fault && fault->code == 401;
+    RefuseNow(connection, lacks_key ? *fault : BodyTooLarge(context_.max_request_bytes));
     return;
   }
   if (head.expects_continue && head.framing.state() == BodyFraming::State::kMore) {
-    if (message_->fault) {
-      RefuseNow(connection, *message_->fault);
+    if (message_->judgement.fault) {
+      RefuseNow(connection, *message_->judgement.fault);
       return;
     }
     if (unparsed_.empty()) {
@@ -259,8 +216,8 @@ void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
 }
 
 bool HttpProtocol::KeepsBody() const {
-  return !message_->fault && message_->route.endpoint != nullptr &&
-         message_->header.head().method == "POST";
+  const Judgement& judgement = message_->judgement;
+  return !judgement.fault && EndpointOf(message_->header.head(), judgement.route) != nullptr;
 }
 
 bool HttpProtocol::Keep(std::string_view bytes) {
@@ -293,7 +250,7 @@ void HttpProtocol::HoldBody(const ConnectionPtr& connection) {
                               return;
                             }
                             if (held == nullptr) {
-                              message_->fault = Overloaded();
+                              message_->judgement.fault = Overloaded();
                               message_->body = {};
                             } else {
                               message_->body_limit += piece;
@@ -354,114 +311,67 @@ void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
 
 void HttpProtocol::Handle(const ConnectionPtr& connection) {
   const RequestHead& head = message_->header.head();
-  ReplyWriter writer(message_->terms, server_->service);
-  if (message_->fault) {
-    std::string bytes = FaultReply(*connection, writer, *message_->fault);
-    Send(connection, writer, std::move(bytes));
-  } else if (head.method == "OPTIONS") {
-    std::string bytes = OptionsReply(writer);
-    Send(connection, writer, std::move(bytes));
-  } else if (head.method == "POST") {
-    if (head.content_encoding.empty()) {
-      PassOn(connection, {.bytes = std::move(message_->body)});
-    } else {
-      PassOnCompressed(connection);
-    }
-  } else {
-    SendResource(connection, writer);
+  if (KeepsBody()) {
+    MakeRoom(*connection, {.bytes = std::move(message_->body)}, head.content_encoding,
+             context_.max_request_bytes, [this, connection](std::optional<HttpBody> body) {
+               if (!MayGoOn(*connection, {})) {
+                 return;
+               }
+               if (body) {
+                 PassOn(connection, *std::move(body));
+               } else {
+                 Refuse(connection, Overloaded());
+               }
+             });
+    return;
   }
-}
-
-void HttpProtocol::PassOnCompressed(const ConnectionPtr& connection) {
-  const ContentCoding coding = CodingOf(message_->header.head().content_encoding);
-  const std::int64_t claimed =
-      ClaimedBytes(message_->body.text, coding, context_.max_request_bytes);
-  connection->HoldRequest(/*before=*/0, claimed, [this, connection, coding, claimed](Held room) {
-    if (!MayGoOn(*connection, {})) {
-      return;
-    }
-    if (room == nullptr) {
-      ReplyWriter writer(message_->terms, server_->service);
-      std::string bytes = FaultReply(*connection, writer, Overloaded());
-      Send(connection, writer, std::move(bytes));
-      return;
-    }
-    PassOn(connection, {.bytes = std::move(message_->body),
-                        .coding = coding,
-                        .max_bytes = context_.max_request_bytes,
-                        .claimed_bytes = claimed,
-                        .room = std::move(room)});
-  });
+  HttpReplyWriter writer = NewWriter();
+  ImmediateReply reply = ReplyAtOnce(server_->web, head, message_->judgement,
+                                     RequesterOf(*connection), writer, PreflightReplyFields());
+  Send(connection, writer, std::move(reply));
 }
 
 void HttpProtocol::PassOn(const ConnectionPtr& connection, HttpBody body) {
-  const Endpoint& endpoint = *message_->route.endpoint;
-  const auto call = connection->BeginRequest(std::make_unique<HttpFormat>(
-      endpoint, std::move(body), connection->address_bytes(),
-      ReplyWriter(std::move(message_->terms), server_->service), std::move(message_->route.id)));
+  Route& route = message_->judgement.route;
+  const Endpoint& endpoint = *route.endpoint;
+  auto writer = std::make_unique<HttpReplyWriter>(std::move(message_->terms), server_->web.service);
+  const auto call = connection->BeginRequest(
+      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
+                                   std::move(writer), std::move(route.id)));
   call->SetEndpoint(endpoint);
   message_.reset();
   context_.handler.Handle(call);
   connection->ReadNext();
 }
 
-std::string HttpProtocol::OptionsReply(ReplyWriter& writer) const {
+Requester HttpProtocol::RequesterOf(const Connection& connection) const {
+  return {context_.handler, connection.client(), connection.holder()};
+}
+
+ReplyFields HttpProtocol::PreflightReplyFields() const {
   const RequestHead& head = message_->header.head();
-  const std::string allowed =
-      head.path == "*" ? "GET, HEAD, POST, OPTIONS" : message_->route.Allow();
-  std::string fields = "Allow: " + allowed + "\r\n";
-  if (!head.preflight_method.empty() && AllowsOrigin(server_->options.cors_origins, head.origin)) {
-    fields += PreflightFields(allowed, head.preflight_fields);
+  if (head.preflight_method.empty() || !AllowsOrigin(server_->options.cors_origins, head.origin)) {
+    return {};
   }
-  return writer.WithoutBody(204, fields);
+  return PreflightFields(AllowedMethods(head, message_->judgement.route), head.preflight_fields);
 }
 
-void HttpProtocol::SendResource(const ConnectionPtr& connection, ReplyWriter& writer) {
-  SharedContent content;
-  std::shared_ptr<const std::string> body;
-  std::optional<ContentCoding> coding;
-  try {
-    content = message_->route.Content();
-    body = {content, &content->body};
-    coding = writer.CodingOfBody(body->size());
-    if (coding && body->size() > kCopiedBytes) {
-      body = server_->compressed.Get(message_->route.resource->path, content, *coding);
-    }
-  } catch (const std::exception& exception) {
-    std::string bytes = FaultReply(*connection, writer, FaultOf(exception));
-    Send(connection, writer, std::move(bytes));
-    return;
-  }
-  if (content->body.size() <= kCopiedBytes) {
-    std::string bytes = writer.Whole(content->status, content->content_type, content->body);
-    Send(connection, writer, std::move(bytes));
-    return;
-  }
-  std::string header = writer.BeforeBody(content->status, content->content_type,
-                                         content->body.size(), body->size(), coding);
-  Send(connection, writer, std::move(header), writer.is_head() ? nullptr : std::move(body));
-}
-
-std::string HttpProtocol::FaultReply(const Connection& connection, ReplyWriter& writer,
-                                     const proto::Error& error) const {
-  const Holder& holder = connection.holder();
-  context_.handler.CountRefusal(message_->route.endpoint, connection.client(), holder, error);
-  LogRefusal(kName, message_->terms.request_id, holder == nullptr ? "" : holder->key.name, error);
-  return writer.Error(error, message_->fault_fields);
+void HttpProtocol::Refuse(const ConnectionPtr& connection, const proto::Error& error) {
+  HttpReplyWriter writer = NewWriter();
+  ImmediateReply reply = RefusalReply(message_->judgement, RequesterOf(*connection), writer, error);
+  Send(connection, writer, std::move(reply));
 }
 
 void HttpProtocol::RefuseNow(const ConnectionPtr& connection, const proto::Error& error) {
   message_->terms.keep_alive = false;
-  ReplyWriter writer(message_->terms, server_->service);
-  std::string bytes = FaultReply(*connection, writer, error);
   std::string().swap(unparsed_);
-  Send(connection, writer, std::move(bytes));
+  Refuse(connection, error);
 }
 
 void HttpProtocol::Send(const ConnectionPtr& connection, const ReplyWriter& writer,
-                        std::string bytes, std::shared_ptr<const std::string> rest) {
+                        ImmediateReply formed) {
   const auto call = connection->BeginRequest(/*format=*/nullptr);
-  Reply reply = ToReply(std::move(bytes), call->replies(), std::move(rest));
+  Reply reply = ToReply(std::move(formed.bytes), call->replies(), std::move(formed.rest));
   reply.ends_connection = writer.ends_connection();
   message_.reset();
   call->Send(std::move(reply));

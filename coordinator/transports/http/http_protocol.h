@@ -7,7 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include <boost/system/error_code.hpp>
 
@@ -15,29 +16,26 @@
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
-#include "coordinator/transports/http/compressed_contents.h"
-#include "coordinator/transports/http/http_format.h"
 #include "coordinator/transports/http/http_options.h"
-#include "coordinator/transports/http/inflate.h"
-#include "coordinator/transports/http/reply_writer.h"
+#include "coordinator/transports/http/http_reply_writer.h"
 #include "coordinator/transports/http/request_head.h"
-#include "coordinator/transports/http/routes.h"
+#include "coordinator/transports/web/http_body.h"
+#include "coordinator/transports/web/immediate_reply.h"
+#include "coordinator/transports/web/inflate.h"
+#include "coordinator/transports/web/reply_field.h"
+#include "coordinator/transports/web/reply_writer.h"
+#include "coordinator/transports/web/web_server.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
 /// What all HTTP connections of a server share.
 struct HttpServer {
-  HttpServer(const RequestService& request_service, HttpOptions http_options)
-      : service(request_service),
-        options(std::move(http_options)),
-        routes(options.has_endpoints ? service.endpoints() : EndpointList(), options.resources,
-               options.refused_urls, options.root_url) {}
+  HttpServer(const RequestService& service, HttpOptions http_options)
+      : web(service, std::move(http_options.web)), options(std::move(http_options)) {}
 
-  const RequestService& service;
-  const HttpOptions options;
-  const Routes routes;
-  mutable CompressedContents compressed;
+  const WebServer web;
+  const HttpOptions options;  ///< Without those of `web`.
 };
 
 /// HTTP/1.1 and HTTP/1.0. A client may send its next request before it has the reply to the last
@@ -72,10 +70,8 @@ class HttpProtocol : public Protocol {
     Message();  // Clang cannot use the initializers of members before the end of HttpProtocol.
 
     HeadParser header;
-    ReplyTerms terms;
-    Route route;
-    std::optional<proto::Error> fault;  ///< The reply, when the body has been dropped.
-    std::string fault_fields;           ///< Further fields of the error's reply.
+    HttpReplyTerms terms;
+    Judgement judgement;  ///< A fault is the reply, when the body has been dropped.
     HeldText body;
     std::size_t body_limit = 0;   ///< Bytes that `body` may have: those that are held for it.
     std::int64_t body_bytes = 0;  ///< Also those that were dropped.
@@ -92,9 +88,8 @@ class HttpProtocol : public Protocol {
   void Begin(const ConnectionPtr& connection);
   void ReadHeader(const ConnectionPtr& connection);
   void HandleHeader(const ConnectionPtr& connection);
-  /// Sets the route and the fault of the request whose header has arrived, and the connection's
-  /// client.
-  void Judge(Connection& connection);
+  /// Judges the request whose header has arrived, and sets the connection's client.
+  void JudgeHeader(Connection& connection);
   /// Whether only clients with a key may send the request.
   bool NeedsKey() const;
   /// Sets the connection's client: the holder of the request's key, or the address from which the
@@ -111,19 +106,18 @@ class HttpProtocol : public Protocol {
   bool Keep(std::string_view bytes);
   /// Replies to the request, which has arrived as a whole.
   void Handle(const ConnectionPtr& connection);
-  /// The same for a compressed body, which needs room for what it claims to have.
-  void PassOnCompressed(const ConnectionPtr& connection);
   void PassOn(const ConnectionPtr& connection, HttpBody body);
-  std::string OptionsReply(ReplyWriter& writer) const;
-  /// Replies to a GET or a HEAD of a resource.
-  void SendResource(const ConnectionPtr& connection, ReplyWriter& writer);
-  std::string FaultReply(const Connection& connection, ReplyWriter& writer,
-                         const proto::Error& error) const;
+  HttpReplyWriter NewWriter() const {
+    return HttpReplyWriter(message_->terms, server_->web.service);
+  }
+  Requester RequesterOf(const Connection& connection) const;
+  /// Further fields of the reply to an OPTIONS.
+  ReplyFields PreflightReplyFields() const;
+  /// Replies to the request with the error.
+  void Refuse(const ConnectionPtr& connection, const proto::Error& error);
   /// Replies to the request, which may not have arrived as a whole: the connection then ends.
   void RefuseNow(const ConnectionPtr& connection, const proto::Error& error);
-  /// `rest` follows `bytes`; may be null.
-  void Send(const ConnectionPtr& connection, const ReplyWriter& writer, std::string bytes,
-            std::shared_ptr<const std::string> rest = nullptr);
+  void Send(const ConnectionPtr& connection, const ReplyWriter& writer, ImmediateReply formed);
 
   const ProtocolContext& context_;
   const std::shared_ptr<const HttpServer> server_;

@@ -11,9 +11,9 @@
 #include <boost/beast/http/parser.hpp>
 
 #include "coordinator/request/request_error.h"
-#include "coordinator/transports/http/field_value.h"
-#include "coordinator/transports/http/request_id.h"
-#include "coordinator/transports/http/request_path.h"
+#include "coordinator/transports/web/field_value.h"
+#include "coordinator/transports/web/request_id.h"
+#include "coordinator/transports/web/request_path.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -152,10 +152,7 @@ void HeadParser::Interpret() {
   head_.method = ToString(fields.method_string());
   head_.request_id = RequestId(ToString(fields["X-Request-Id"]));
   head_.content_type = ListOf(fields, http::field::content_type);
-  head_.content_encoding = ListOf(fields, http::field::content_encoding);
-  if (EqualsWithoutCase(head_.content_encoding, "identity")) {
-    head_.content_encoding.clear();
-  }
+  head_.content_encoding = EncodingOf(ListOf(fields, http::field::content_encoding));
   head_.accept_encoding = ListOf(fields, http::field::accept_encoding);
   head_.host = AuthorityOf(ToString(fields.target()));
   if (head_.host.empty()) {

@@ -9,25 +9,19 @@
 #include <vector>
 
 #include "coordinator/transports/http/body_framing.h"
+#include "coordinator/transports/web/web_request.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
 /// What the header of a request says.
-struct RequestHead {
-  std::string method;
-  std::string path;  ///< See PathOf. Empty if there is a fault.
-  /// What a field of the service that the client knows says of the path: "/pinecone", or nothing.
-  std::string path_prefix;
+struct RequestHead : WebRequest {  // Its path is empty if there is a fault.
   bool is_http_1_0 = false;
   bool keep_alive = false;
   bool expects_continue = false;
   BodyFraming framing = BodyFraming::OfLength(0);
   std::string request_id;  ///< See RequestId.
   // Values of the fields; empty if they are absent.
-  std::string content_type;
-  std::string content_encoding;  ///< Without "identity".
-  std::string accept_encoding;
   std::string host;                   ///< Of the target, if that has one.
   std::vector<std::string> api_keys;  ///< Those of Authorization: Bearer, x-api-key and api-key.
   std::string forwarded_for;          ///< X-Forwarded-For.

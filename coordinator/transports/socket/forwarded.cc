@@ -76,31 +76,37 @@ Holder HolderOf(const v1::Forwarded& forwarded) {
 
 }  // namespace
 
-std::optional<proto::Error> Forward(const std::string& bytes, ConnectionCall& call) {
-  if (!call.is_of_front()) {
-    return proto::Error{403, "not_a_front",
-                        "Only a front may say for whom a request is: show its key in a hello.",
-                        "forwarded"};
+proto::Expected<ForwardedFor> ReadForwarded(const std::string& bytes) {
+  v1::Forwarded message;
+  if (!message.ParseFromString(bytes)) {
+    return proto::Unexpected(BadRequest("bad_forwarded", "forwarded is no message.", "forwarded"));
   }
-  v1::Forwarded forwarded;
-  if (!forwarded.ParseFromString(bytes)) {
-    return BadRequest("bad_forwarded", "forwarded is no message.", "forwarded");
+  if (auto fault = FaultOf(message)) {
+    return proto::Unexpected(*std::move(fault));
   }
-  if (auto fault = FaultOf(forwarded)) {
-    return fault;
+  ForwardedFor forwarded;
+  forwarded.client = message.client();
+  forwarded.network = message.network().empty() ? message.client() : message.network();
+  if (message.has_key()) {
+    forwarded.holder = HolderOf(message);
   }
-  if (forwarded.has_key()) {
-    call.SetHolder(HolderOf(forwarded));
+  forwarded.waited = microseconds(message.waited_us());
+  if (message.has_timeout_us()) {
+    forwarded.timeout = microseconds(std::min(message.timeout_us(), kMaxTimeUs));
+  }
+  return forwarded;
+}
+
+void Forward(const ForwardedFor& forwarded, ConnectionCall& call) {
+  if (forwarded.holder != nullptr) {
+    call.SetHolder(forwarded.holder);
   } else {
-    const std::string& network =
-        forwarded.network().empty() ? forwarded.client() : forwarded.network();
-    call.SetClient({forwarded.client(), call.client().connection, network});
+    call.SetClient({forwarded.client, call.client().connection, forwarded.network});
   }
-  if (forwarded.has_timeout_us()) {
-    call.SetLatest(call.arrived() + microseconds(std::min(forwarded.timeout_us(), kMaxTimeUs)));
+  if (forwarded.timeout) {
+    call.SetLatest(call.arrived() + *forwarded.timeout);
   }
-  call.SetArrived(call.arrived() - microseconds(forwarded.waited_us()));
-  return std::nullopt;
+  call.SetArrived(call.arrived() - forwarded.waited);
 }
 
 }  // namespace scorecast::coordinator

@@ -1,16 +1,28 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
+#include "coordinator/access/api_keys.h"
 #include "coordinator/transports/connection/connection_call.h"
-#include "proto/base/error.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
-/// Makes the call that of the client for whom a front passes it on: `forwarded` is a v1::Forwarded.
-/// Returns its fault: if it has one, or if the call is of no front. Called before the call is
-/// handled.
-std::optional<proto::Error> Forward(const std::string& forwarded, ConnectionCall& call);
+/// For whom a front passes a request on: what a v1::Forwarded says.
+struct ForwardedFor {
+  std::string client;
+  std::string network;
+  Holder holder;  ///< Made from the message; null if the client is no holder of a key.
+  std::chrono::microseconds waited;
+  std::optional<std::chrono::microseconds> timeout;
+};
+
+/// `bytes` are the message.
+proto::Expected<ForwardedFor> ReadForwarded(const std::string& bytes);
+
+/// Makes the call that of the client for whom it is passed on. Called before the call is handled.
+void Forward(const ForwardedFor& forwarded, ConnectionCall& call);
 
 }  // namespace scorecast::coordinator

@@ -1,14 +1,11 @@
 #include "coordinator/transports/socket/frame_format.h"
 
 #include <exception>
-#include <limits>
 #include <memory>
 #include <utility>
 
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/message.h>
-#include <google/protobuf/wire_format_lite.h>
 
 #include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
@@ -42,60 +39,21 @@ std::string FrameOf(const v1::Response& rest, const Message& result) {
   return proto::ToFrame(rest, FieldOf(result), result);
 }
 
-/// Bounds the time of looking for what stands beside the endpoint's message. Libraries write each
-/// of these fields once.
-constexpr int kMaxFieldsBeside = 64;
-constexpr std::uint32_t kMaxForwardedBytes = 4096;
-
-/// Reads a v1::Forwarded. One that is too long is read as an empty one, which has a fault.
-bool ReadForwarded(google::protobuf::io::CodedInputStream& in, std::string& forwarded) {
-  std::uint32_t length = 0;
-  if (!in.ReadVarint32(&length)) {
-    return false;
-  }
-  forwarded.clear();
-  return length > kMaxForwardedBytes
-             ? length <= std::numeric_limits<int>::max() && in.Skip(static_cast<int>(length))
-             : in.ReadString(&forwarded, static_cast<int>(length));
-}
-
 }  // namespace
 
-/// Empty if the message is none.
-FrameFormat::Head FrameFormat::HeadOf(const std::string& message) {
-  using google::protobuf::internal::WireFormatLite;
-  constexpr auto kId =
-      WireFormatLite::MakeTag(v1::Request::kRequestIdFieldNumber, WireFormatLite::WIRETYPE_VARINT);
-  constexpr auto kForwarded = WireFormatLite::MakeTag(v1::Request::kForwardedFieldNumber,
-                                                      WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
-                                            static_cast<int>(message.size()));
-  Head head;
-  for (int field = 0; field < kMaxFieldsBeside; ++field) {
-    const std::uint32_t tag = in.ReadTag();
-    if (tag == 0) {
-      return in.ConsumedEntireMessage() ? head : Head();
-    }
-    if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_START_GROUP) {
-      return {};  // Our messages have none, and to skip one would be to skip all fields in it.
-    }
-    const bool is_read = tag == kId          ? in.ReadVarint64(&head.request_id)
-                         : tag == kForwarded ? ReadForwarded(in, head.forwarded.emplace())
-                                             : WireFormatLite::SkipField(&in, tag);
-    if (!is_read) {
-      return {};
-    }
-  }
-  return head;
+proto::Error NotAMessage() {
+  return BadRequest("not_a_message",
+                    "The frame is not a scorecast.v1.Request, or a text in it is not valid UTF-8.",
+                    "");
 }
 
-FrameFormat::FrameFormat(std::string message, std::vector<Held> held,
-                         std::shared_ptr<RecentState> state)
+FrameFormat::FrameFormat(std::string message, const RequestEnvelope& envelope,
+                         std::vector<Held> held, std::shared_ptr<RecentState> state)
     : message_(std::move(message)),
       held_(std::move(held)),
       request_bytes_(message_.size()),
-      head_(HeadOf(message_)),
-      has_forwarded_(head_.forwarded.has_value()),
+      number_(envelope.request_id),
+      has_forwarded_(envelope.forwarded.has_value()),
       state_(std::move(state)) {}
 
 ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
@@ -115,10 +73,7 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
   }
   v1::Request request;
   if (!request.ParseFromString(message) || request.has_forwarded() != has_forwarded_) {
-    return proto::Unexpected(BadRequest("not_a_message",
-                                        "The frame is not a scorecast.v1.Request, or a text in it "
-                                        "is not valid UTF-8.",
-                                        ""));
+    return proto::Unexpected(NotAMessage());
   }
   const std::uint64_t request_id = request.request_id();
   const Endpoint* endpoint = service.FindByMessageField(request.endpoint_case());
@@ -136,7 +91,7 @@ ParsedRequest FrameFormat::ParseMessage(const RequestService& service, Call& cal
 }
 
 void FrameFormat::Skip() {
-  request_id_ = head_.request_id;
+  request_id_ = number_;
   std::string().swap(message_);
   held_.clear();
 }

@@ -3,13 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/call_format.h"
+#include "coordinator/transports/socket/request_envelope.h"
 #include "coordinator/transports/socket/server_state.h"
 
 namespace google::protobuf {
@@ -18,38 +17,30 @@ class Message;
 
 namespace scorecast::coordinator {
 
+/// The 400 for a frame whose content is no v1::Request.
+proto::Error NotAMessage();
+
 /// Requests and replies as protobuf messages: the content of a frame is a v1::Request, and a reply
 /// is a frame of a v1::Response.
 class FrameFormat : public CallFormat {
  public:
-  /// `message` is the content of the request's frame, and `held` are its bytes. The last reply has
-  /// the server's `state`, if that is not null.
-  FrameFormat(std::string message, std::vector<Held> held, std::shared_ptr<RecentState> state);
+  /// `message` is the content of the request's frame, `envelope` is its own, and `held` are its
+  /// bytes. The last reply has the server's `state`, if that is not null.
+  FrameFormat(std::string message, const RequestEnvelope& envelope, std::vector<Held> held,
+              std::shared_ptr<RecentState> state);
   /// Only for replies.
   explicit FrameFormat(std::uint64_t request_id) : request_id_(request_id) {}
 
   std::size_t request_bytes() const override { return request_bytes_; }
   ParsedRequest Parse(const RequestService& service, Call& call) override;
   void Skip() override;
-  std::uint64_t number() const override { return head_.request_id; }
-  /// The request's v1::Forwarded; nothing if it has none. Called once. It is not kept, because its
-  /// bytes count nowhere.
-  std::optional<std::string> TakeForwarded() {
-    return std::exchange(head_.forwarded, std::nullopt);
-  }
+  std::uint64_t number() const override { return number_; }
 
   std::string Delta(const EndpointResponse& delta) override;
   std::string Response(const EndpointResponse& response) override;
   std::string Error(const proto::Error& error) override;
 
  private:
-  /// What stands beside the endpoint's message.
-  struct Head {
-    std::uint64_t request_id = 0;
-    std::optional<std::string> forwarded;
-  };
-
-  static Head HeadOf(const std::string& message);
   /// The frame of the last reply.
   std::string LastFrame(const google::protobuf::Message& result) const;
   ParsedRequest ParseMessage(const RequestService& service, Call& call, const std::string& message);
@@ -57,7 +48,8 @@ class FrameFormat : public CallFormat {
   std::string message_;  ///< Until it is parsed.
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
-  Head head_;
+  std::uint64_t number_ =
+      0;  ///< The request_id, which replies to a message with a fault do not have.
   bool has_forwarded_ = false;
   const std::shared_ptr<RecentState> state_;
   std::uint64_t request_id_ = 0;

@@ -7,8 +7,11 @@
 #include <boost/asio/read.hpp>
 
 #include "coordinator/transports/connection/request_handler.h"
-#include "coordinator/transports/socket/forwarded.h"
 #include "coordinator/transports/socket/frame_format.h"
+#include "coordinator/transports/socket/http_request.h"
+#include "coordinator/transports/web/body_faults.h"
+#include "coordinator/transports/web/http_format.h"
+#include "coordinator/transports/web/immediate_reply.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -24,8 +27,17 @@ proto::Error FrameTooLarge(std::size_t length, std::int64_t limit) {
           ""};
 }
 
-proto::Error Overloaded() {
-  return {503, "overloaded", "The server is reading too many large requests.", "", 1};
+/// Why the client may not send the request, if only fronts may. `envelope` is its own.
+std::optional<proto::Error> OnlyOfFront(const Connection& connection,
+                                        const RequestEnvelope& envelope) {
+  if (connection.front() != nullptr || !(envelope.http || envelope.forwarded)) {
+    return std::nullopt;
+  }
+  return proto::Error{403, "not_a_front",
+                      envelope.forwarded
+                          ? "Only a front may say for whom a request is: show its key in a hello."
+                          : "Only a front may pass on HTTP requests here: show its key in a hello.",
+                      envelope.forwarded ? "forwarded" : "http"};
 }
 
 }  // namespace
@@ -83,10 +95,16 @@ std::optional<proto::Error> FrameProtocol::StrangerFault(const Connection& conne
   return is_stranger ? context_.keys->KeyFault(/*holder=*/nullptr) : std::nullopt;
 }
 
+std::int64_t FrameProtocol::MaxMessageBytes(const Connection& connection) const {
+  return context_.max_request_bytes +
+         (connection.front() == nullptr ? 0 : static_cast<std::int64_t>(kMaxBesideBody));
+}
+
 void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
   const std::size_t length = proto::FrameLength(header_);
-  if (length > static_cast<std::size_t>(context_.max_request_bytes)) {
-    connection->SendError(FrameTooLarge(length, context_.max_request_bytes));
+  const std::int64_t max_bytes = MaxMessageBytes(*connection);
+  if (length > static_cast<std::size_t>(max_bytes)) {
+    connection->SendError(FrameTooLarge(length, max_bytes));
     SkipMessage(connection, length);
   } else if (length <= kMaxSessionBytes) {
     ReadMessage(connection, length);  // It may be none that has to wait.
@@ -164,17 +182,108 @@ void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
 }
 
 void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
+  const RequestEnvelope envelope = EnvelopeOf(message_);
   std::optional<proto::Error> fault = FrontFault(*connection, context_);
-  const bool has_state = status_timer_ && !fault;
-  auto format = std::make_unique<FrameFormat>(std::move(message_), std::move(held_),
-                                              has_state ? server_->state : nullptr);
+  const auto state = status_timer_ && !fault ? server_->state : nullptr;
+  if (!fault) {
+    fault = OnlyOfFront(*connection, envelope);
+  }
+  std::optional<ForwardedFor> forwarded;
+  if (!fault && envelope.forwarded) {
+    if (auto read = ReadForwarded(*envelope.forwarded)) {
+      forwarded = *std::move(read);
+    } else {
+      fault = std::move(read).error();
+    }
+  }
+  if (!fault && envelope.http) {
+    if (auto passed = ReadHttpRequest(envelope.http->rest)) {
+      ReplyTerms terms = TermsOf(server_->web, passed->request);
+      terms.request_id = std::move(passed->request_id);
+      BeginHttpRequest(connection, *envelope.http,
+                       {.request = std::move(passed->request),
+                        .terms = std::move(terms),
+                        .frame_terms = {envelope.request_id, state},
+                        .forwarded = std::move(forwarded),
+                        .judgement = {}});
+      return;
+    }
+    fault = NotAMessage();
+  }
+  auto format =
+      std::make_unique<FrameFormat>(std::move(message_), envelope, std::move(held_), state);
   ReleaseMessage();
-  const std::optional<std::string> forwarded = format->TakeForwarded();
   const auto call = connection->BeginRequest(std::move(format));
-  if (!fault && forwarded) {
-    fault = Forward(*forwarded, *call);
+  if (forwarded) {
+    Forward(*forwarded, *call);
   }
   context_.handler.Handle(call, fault);
+  connection->ReadNext();
+}
+
+void FrameProtocol::BeginHttpRequest(const ConnectionPtr& connection, const HttpEnvelope& envelope,
+                                     HttpExchange exchange) {
+  Judgement& judgement = exchange.judgement;
+  const WebRequest& request = exchange.request;
+  judgement.route = server_->web.routes.Find(request.path, request.path_prefix);
+  const Endpoint* const endpoint = EndpointOf(request, judgement.route);
+  exchange.terms.endpoint = endpoint;
+  Judge(server_->web, request, judgement);
+  if (envelope.body_size > static_cast<std::size_t>(context_.max_request_bytes)) {
+    judgement.fault = BodyTooLarge(context_.max_request_bytes);
+  }
+  HttpBody body{.bytes = {.text = std::move(message_), .held = std::move(held_)},
+                .begin = envelope.body_begin,
+                .size = envelope.body_size};
+  ReleaseMessage();
+  if (judgement.fault || endpoint == nullptr) {
+    ReplyToHttp(connection, exchange);
+    return;
+  }
+  const std::string encoding = request.content_encoding;
+  MakeRoom(
+      *connection, std::move(body), encoding, context_.max_request_bytes,
+      [this, connection, exchange = std::move(exchange)](std::optional<HttpBody> room) mutable {
+        if (!MayGoOn(*connection, {})) {
+          return;
+        }
+        if (room) {
+          PassOn(connection, exchange, *std::move(room));
+        } else {
+          exchange.judgement.fault = Overloaded();
+          ReplyToHttp(connection, exchange);
+        }
+      });
+}
+
+void FrameProtocol::PassOn(const ConnectionPtr& connection, HttpExchange& exchange, HttpBody body) {
+  Route& route = exchange.judgement.route;
+  const Endpoint& endpoint = *route.endpoint;
+  auto writer = std::make_unique<FrameReplyWriter>(std::move(exchange.terms),
+                                                   std::move(exchange.frame_terms));
+  const auto call = connection->BeginRequest(
+      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
+                                   std::move(writer), std::move(route.id)));
+  call->SetEndpoint(endpoint);
+  if (exchange.forwarded) {
+    Forward(*exchange.forwarded, *call);
+  }
+  context_.handler.Handle(call);
+  connection->ReadNext();
+}
+
+void FrameProtocol::ReplyToHttp(const ConnectionPtr& connection, const HttpExchange& exchange) {
+  const auto call = connection->BeginRequest(/*format=*/nullptr);
+  if (exchange.forwarded) {
+    Forward(*exchange.forwarded, *call);
+  }
+  FrameReplyWriter writer(exchange.terms, exchange.frame_terms);
+  const Requester requester{context_.handler, call->client(), call->holder(),
+                            /*is_of_front=*/true};
+  ImmediateReply reply =
+      ReplyAtOnce(server_->web, exchange.request, exchange.judgement, requester, writer);
+  call->Send(ToReply(std::move(reply.bytes), call->replies(), std::move(reply.rest)));
+  call->Begun();
   connection->ReadNext();
 }
 
@@ -214,9 +323,10 @@ void FrameProtocol::ArmStatus(const ConnectionPtr& connection) {
       });
 }
 
-MakeProtocol MakeFrameProtocol(ServerFacts facts, std::function<ServerState()> state) {
-  const auto server = std::make_shared<const FrameServer>(
-      FrameServer{std::move(facts), std::make_shared<RecentState>(std::move(state))});
+MakeProtocol MakeFrameProtocol(const RequestService& service, ServerFacts facts,
+                               std::function<ServerState()> state, WebOptions web) {
+  const auto server = std::make_shared<const FrameServer>(service, std::move(facts),
+                                                          std::move(state), std::move(web));
   return [server](const ProtocolContext& context) {
     return std::make_unique<FrameProtocol>(context, server);
   };

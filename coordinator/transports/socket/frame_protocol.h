@@ -15,10 +15,19 @@
 #include <boost/system/error_code.hpp>
 
 #include "coordinator/service/held_bytes.h"
+#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/socket/forwarded.h"
+#include "coordinator/transports/socket/frame_reply_writer.h"
+#include "coordinator/transports/socket/request_envelope.h"
 #include "coordinator/transports/socket/server_state.h"
 #include "coordinator/transports/socket/session_messages.h"
+#include "coordinator/transports/web/http_body.h"
+#include "coordinator/transports/web/reply_writer.h"
+#include "coordinator/transports/web/web_options.h"
+#include "coordinator/transports/web/web_request.h"
+#include "coordinator/transports/web/web_server.h"
 #include "proto/base/error.h"
 #include "proto/wire/frame.h"
 
@@ -26,8 +35,15 @@ namespace scorecast::coordinator {
 
 /// What the request socket's connections of a server share.
 struct FrameServer {
-  ServerFacts facts;
-  std::shared_ptr<RecentState> state;
+  FrameServer(const RequestService& service, ServerFacts server_facts,
+              std::function<ServerState()> ask, WebOptions web_options)
+      : facts(std::move(server_facts)),
+        state(std::make_shared<RecentState>(std::move(ask))),
+        web(service, std::move(web_options)) {}
+
+  const ServerFacts facts;
+  const std::shared_ptr<RecentState> state;
+  const WebServer web;  ///< What fronts ask for by HTTP requests.
 };
 
 /// Requests and replies as frames: a length, then a protobuf message of that length. Replies carry
@@ -49,6 +65,15 @@ class FrameProtocol : public Protocol {
 
   using ConnectionPtr = std::shared_ptr<Connection>;
 
+  /// An HTTP request that a front passes on.
+  struct HttpExchange {
+    WebRequest request;
+    ReplyTerms terms;
+    FrameReplyTerms frame_terms;
+    std::optional<ForwardedFor> forwarded;
+    Judgement judgement;
+  };
+
   /// False if the connection has ended or is ending; the request is then dropped.
   bool MayGoOn(Connection& connection, const boost::system::error_code& error);
   /// Fills `buffer`, then calls `next` unless the connection has ended or is ending.
@@ -58,11 +83,20 @@ class FrameProtocol : public Protocol {
   void ReadMessage(const ConnectionPtr& connection, std::size_t length);
   /// Why the client, which may still show a key, may send nothing else.
   std::optional<proto::Error> StrangerFault(const Connection& connection) const;
+  /// Upper bound on a message. A front may send an HTTP request with the largest body.
+  std::int64_t MaxMessageBytes(const Connection& connection) const;
   void HandleHeader(const ConnectionPtr& connection);
   /// Reads `length` bytes and drops them.
   void SkipMessage(const ConnectionPtr& connection, std::size_t length);
   void HandleMessage(const ConnectionPtr& connection);
   void BeginRequest(const ConnectionPtr& connection);
+  /// The same for an HTTP request, which has no fault as a message.
+  void BeginHttpRequest(const ConnectionPtr& connection, const HttpEnvelope& envelope,
+                        HttpExchange exchange);
+  /// Passes it on to its endpoint.
+  void PassOn(const ConnectionPtr& connection, HttpExchange& exchange, HttpBody body);
+  /// Replies to it by itself.
+  void ReplyToHttp(const ConnectionPtr& connection, const HttpExchange& exchange);
   void ReleaseMessage();
   /// The frame that tells the client the server's state.
   std::string StatusFrame() const;
@@ -80,7 +114,9 @@ class FrameProtocol : public Protocol {
   std::optional<boost::asio::steady_timer> status_timer_;  ///< Set if the client asked for states.
 };
 
-/// For RequestServer. `state` is called on any thread, as long as the server lives.
-MakeProtocol MakeFrameProtocol(ServerFacts facts = {}, std::function<ServerState()> state = {});
+/// For RequestServer. `service` must outlive the server. `state` is called on any thread, as long
+/// as the server lives. `web` is what fronts find at the URLs of HTTP requests.
+MakeProtocol MakeFrameProtocol(const RequestService& service, ServerFacts facts = {},
+                               std::function<ServerState()> state = {}, WebOptions web = {});
 
 }  // namespace scorecast::coordinator

@@ -72,8 +72,8 @@ class DeltaStreamTest : public ::testing::Test {
                                                std::make_unique<SilentProtocol>(), context_,
                                                address_, [](std::uint64_t) {});
     connection_->BeginReading();
-    call_ = connection_->BeginRequest(
-        std::make_unique<FrameFormat>(StreamMessage(), std::vector<Held>(), /*state=*/nullptr));
+    call_ = connection_->BeginRequest(std::make_unique<FrameFormat>(
+        StreamMessage(), RequestEnvelope(), std::vector<Held>(), /*state=*/nullptr));
     handler_.Handle(call_);
     Run();
     EXPECT_FALSE(call_->is_over());

@@ -10,8 +10,9 @@
 namespace scorecast::coordinator {
 
 FakeHttpServer::FakeHttpServer(const SocketOptions& options, HttpOptions http,
-                               const SchedulerOptions& scheduler_options, RequestObserver* observer)
-    : fake_(FakeServer::MultiItem(), scheduler_options, Endpoints(), Clock::now, observer),
+                               const SchedulerOptions& scheduler_options, RequestObserver* observer,
+                               const ServerOptions& server_options)
+    : fake_(server_options, scheduler_options, Endpoints(), Clock::now, observer),
       server_(std::make_unique<RequestServer>(fake_.service, options, /*io_threads=*/2)),
       port_(server_->Listen(OpenListeningSocket("127.0.0.1", 0),
                             MakeHttpProtocol(fake_.service, std::move(http)))) {}

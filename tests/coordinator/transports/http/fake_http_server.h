@@ -12,12 +12,13 @@
 
 namespace scorecast::coordinator {
 
-/// HTTP of a FakeServer in multi-item mode, on a free port of the loopback address.
+/// HTTP of a FakeServer, usually in multi-item mode, on a free port of the loopback address.
 class FakeHttpServer {
  public:
   explicit FakeHttpServer(const SocketOptions& options = {}, HttpOptions http = {},
                           const SchedulerOptions& scheduler_options = {},
-                          RequestObserver* observer = nullptr);
+                          RequestObserver* observer = nullptr,
+                          const ServerOptions& server_options = FakeServer::MultiItem());
   /// Releases the cluster, and waits until everything is computed.
   ~FakeHttpServer();
 

@@ -8,7 +8,7 @@
 
 #include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/authority.h"
-#include "coordinator/transports/http/request_path.h"
+#include "coordinator/transports/web/request_path.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
@@ -100,7 +100,7 @@ std::string GetOf(const std::string& host, const std::string& fields = {}) {
 
 HttpOptions AccessOptions(bool is_on_loopback) {
   HttpOptions options;
-  options.resources = {{"/state", [] { return Share({200, "text/plain", "a secret"}); }}};
+  options.web.resources = {{"/state", [] { return Share({200, "text/plain", "a secret"}); }}};
   options.is_on_loopback = is_on_loopback;
   return options;
 }

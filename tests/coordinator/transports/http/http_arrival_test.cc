@@ -142,9 +142,9 @@ TEST(HttpArrival, ARequestOfAClientThatLeavesIsDropped) {
 // is still served if that is done at once.
 TEST(HttpArrival, AClientThatSendsNoMoreGetsTheRepliesThatAreReady) {
   HttpOptions options;
-  options.resources = {{"/long", [] {
-                          return Share({200, "text/plain", std::string(500'000, 'x')});
-                        }}};
+  options.web.resources = {{"/long", [] {
+                              return Share({200, "text/plain", std::string(500'000, 'x')});
+                            }}};
   const FakeHttpServer server({}, options);
   HttpClient client = server.Connect();
   client.Send(Get("/long") + Get("/long"));
@@ -185,9 +185,9 @@ TEST(HttpArrival, AConnectionBeyondTheLimitGetsA503) {
 
 TEST(HttpArrival, IsNotDelayedByClientsThatDoNotRead) {
   HttpOptions options;
-  options.resources = {{"/long", [] {
-                          return Share({200, "text/plain", std::string(1'000'000, 'x')});
-                        }}};
+  options.web.resources = {{"/long", [] {
+                              return Share({200, "text/plain", std::string(1'000'000, 'x')});
+                            }}};
   FakeHttpServer server({}, options);
   std::string many;
   for (int i = 0; i < 100; ++i) {

@@ -13,8 +13,8 @@
 #include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "tests/coordinator/endpoints/held_endpoint.h"
-#include "tests/coordinator/transports/http/compressed.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
+#include "tests/coordinator/transports/web/compressed.h"
 
 namespace scorecast::coordinator {
 namespace http_body_test {

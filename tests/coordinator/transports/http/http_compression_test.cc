@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/transports/http/compressed_contents.h"
-#include "coordinator/transports/http/inflate.h"
-#include "coordinator/transports/http/reply_coding.h"
+#include "coordinator/transports/web/compressed_contents.h"
+#include "coordinator/transports/web/inflate.h"
+#include "coordinator/transports/web/reply_coding.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
 
 namespace scorecast::coordinator {
@@ -85,7 +85,7 @@ std::string LongScore() {
 
 TEST(HttpCompression, LongRepliesAreCompressed) {
   HttpOptions options;
-  options.compress_from = 1000;
+  options.web.compress_from = 1000;
   const FakeHttpServer server({}, options);
   const HttpReply plain = server.Call(Post("/v1/score", LongScore()));
   ASSERT_EQ(plain.status, 200);
@@ -118,7 +118,7 @@ TEST(HttpCompression, ShortRepliesAreCompressedOnlyIfTheyMustBe) {
 
 TEST(HttpCompression, IsOffIfTheServerSaysSo) {
   HttpOptions options;
-  options.compress_from = 0;
+  options.web.compress_from = 0;
   const FakeHttpServer server({}, options);
   const HttpReply reply =
       server.Call(Post("/v1/score", LongScore(), "Accept-Encoding: gzip, identity;q=0\r\n"));
@@ -128,7 +128,7 @@ TEST(HttpCompression, IsOffIfTheServerSaysSo) {
 
 TEST(HttpCompression, StreamsAreNotCompressed) {
   HttpOptions options;
-  options.compress_from = 1;
+  options.web.compress_from = 1;
   const FakeHttpServer server({}, options);
   const HttpReply reply = server.Call(
       Post("/v1/chunked", StreamBody(30).dump(), "Accept-Encoding: gzip, identity;q=0\r\n"));
@@ -151,7 +151,7 @@ TEST(HttpCompression, AResourceThatChangesIsCompressedAgain) {
   std::atomic<int> version = 1;
   HttpOptions options;
   const auto body = [](int number) { return std::string(100'000, 'a') + std::to_string(number); };
-  options.resources = {{"/changes", [&] { return Share({200, "text/plain", body(version)}); }}};
+  options.web.resources = {{"/changes", [&] { return Share({200, "text/plain", body(version)}); }}};
   const FakeHttpServer server({}, options);
   for (const int number : {1, 2}) {
     version = number;

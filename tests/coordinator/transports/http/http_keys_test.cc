@@ -36,8 +36,8 @@ class HttpKeys : public ::testing::Test {
   }
   static HttpOptions Resources() {
     HttpOptions options;
-    options.resources = {HealthResource(), PingResource(), Named("/metrics", false),
-                         Named("/open", true)};
+    options.web.resources = {HealthResource(), PingResource(), Named("/metrics", false),
+                             Named("/open", true)};
     return options;
   }
 

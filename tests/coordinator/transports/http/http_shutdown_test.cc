@@ -53,7 +53,7 @@ TEST(HttpShutdown, EveryAcceptedRequestHasAReplyThatEndsItsConnection) {
 TEST(HttpShutdown, ClientsThatComeDuringTheDrainReadTheStateAndAreSentElsewhere) {
   HttpOptions options;
   const auto content = [] { return Share({200, "text/plain", "content"}); };
-  options.resources = {{"/health", content, "", /*is_state=*/true}, {"/info", content, ""}};
+  options.web.resources = {{"/health", content, "", /*is_state=*/true}, {"/info", content, ""}};
   FakeHttpServer server({}, options);
   const std::uint16_t port = server.server().Listen(OpenListeningSocket("127.0.0.1", 0),
                                                     MakeHttpProtocol(server.service(), options),
@@ -89,9 +89,9 @@ TEST(HttpShutdown, ClosesConnectionsThatWaitForNothingAtOnce) {
 
 TEST(HttpShutdown, DoesNotWaitForAClientThatDoesNotRead) {
   HttpOptions options;
-  options.resources = {{"/long", [] {
-                          return Share({200, "text/plain", std::string(50'000'000, 'x')});
-                        }}};
+  options.web.resources = {{"/long", [] {
+                              return Share({200, "text/plain", std::string(50'000'000, 'x')});
+                            }}};
   FakeHttpServer server({}, options);
   HttpClient client = server.Connect();
   client.Send(Get("/long"));

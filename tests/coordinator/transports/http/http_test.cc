@@ -18,12 +18,12 @@ using ::testing::MatchesRegex;
 
 HttpOptions WithResources() {
   HttpOptions options;
-  options.resources = {{"/state",
-                        [] {
-                          return Share({503, "text/plain", "not ready"});
-                        }},
-                       {"/broken", []() -> SharedContent { throw std::bad_alloc(); }}};
-  options.refused_urls = {{"/v1/images", "There are no images; see /v1/rerank."}};
+  options.web.resources = {{"/state",
+                            [] {
+                              return Share({503, "text/plain", "not ready"});
+                            }},
+                           {"/broken", []() -> SharedContent { throw std::bad_alloc(); }}};
+  options.web.refused_urls = {{"/v1/images", "There are no images; see /v1/rerank."}};
   return options;
 }
 
@@ -75,7 +75,7 @@ TEST(Http, RequestsThatAreSentTogetherHaveRepliesInTheirOrder) {
 TEST(Http, ALongResourceIsSharedByItsReplies) {
   const SharedContent content = Share({200, "text/plain", std::string(100'000, 'x')});
   HttpOptions options;
-  options.resources = {{"/long", [content] { return content; }}};
+  options.web.resources = {{"/long", [content] { return content; }}};
   const FakeHttpServer server({}, options);
   HttpClient client = server.Connect();
   client.Send(Get("/long") + Get("/long"));

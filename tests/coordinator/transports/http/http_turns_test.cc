@@ -24,26 +24,26 @@ class HttpTurns : public ::testing::Test {
  protected:
   HttpOptions Options() {
     HttpOptions options;
-    options.resources = {{"/busy",
-                          [this] {
-                            ++busy_;
-                            return Share({200, "text/plain", "busy"});
-                          },
-                          ""},
-                         {"/polite",
-                          [this] {
-                            busy_before_ = busy_.load();
-                            return Share({200, "text/plain", "polite"});
-                          },
-                          ""},
-                         {"/hold",
-                          [this] {
-                            ++held_;
-                            while (is_holding_) {
-                            }
-                            return Share({200, "text/plain", "held"});
-                          },
-                          ""}};
+    options.web.resources = {{"/busy",
+                              [this] {
+                                ++busy_;
+                                return Share({200, "text/plain", "busy"});
+                              },
+                              ""},
+                             {"/polite",
+                              [this] {
+                                busy_before_ = busy_.load();
+                                return Share({200, "text/plain", "polite"});
+                              },
+                              ""},
+                             {"/hold",
+                              [this] {
+                                ++held_;
+                                while (is_holding_) {
+                                }
+                                return Share({200, "text/plain", "held"});
+                              },
+                              ""}};
     return options;
   }
   ~HttpTurns() override { is_holding_ = false; }

@@ -143,7 +143,7 @@ TEST(Cancel, ARequestThatIsNotParsedYet) {
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
   RequestServer server(fake.service, {}, 2);
-  const std::string address = "127.0.0.1:" + std::to_string(ListenForFrames(server));
+  const std::string address = "127.0.0.1:" + std::to_string(ListenForFrames(server, fake.service));
   Client one(address);
   Client other(address);
   one.Send(WithText(1, 100'000));
@@ -238,7 +238,7 @@ TEST(Cancel, ARequestWhoseLongReplyIsBeingFormed) {
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
   RequestServer server(fake.service, {}, 2);
-  Client client("127.0.0.1:" + std::to_string(ListenForFrames(server)));
+  Client client("127.0.0.1:" + std::to_string(ListenForFrames(server, fake.service)));
   const v1::Request request = WithText(1, 100'000);
   client.Send(request);
   ASSERT_TRUE(Eventually([&] { return endpoint.parsing().arrived() == 1; }));

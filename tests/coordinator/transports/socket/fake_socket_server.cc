@@ -17,7 +17,7 @@ FakeSocketServer::FakeSocketServer(const SocketOptions& options,
                                    RequestObserver* observer)
     : fake_(FakeServer::MultiItem(), scheduler_options, Endpoints(), Clock::now, observer),
       server_(std::make_unique<RequestServer>(fake_.service, options, /*io_threads=*/2)),
-      port_(ListenForFrames(*server_, [this, server = server_.get()] {
+      port_(ListenForFrames(*server_, fake_.service, [this, server = server_.get()] {
         return StateOf({fake_.cluster.Status(), fake_.scheduler.status(), server->status()},
                        fake_.service.is_draining());
       })) {}
@@ -47,9 +47,10 @@ v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
   return response;
 }
 
-std::uint16_t ListenForFrames(RequestServer& server, std::function<ServerState()> state) {
+std::uint16_t ListenForFrames(RequestServer& server, const RequestService& service,
+                              std::function<ServerState()> state) {
   return server.Listen(OpenListeningSocket("127.0.0.1", 0),
-                       MakeFrameProtocol({}, std::move(state)));
+                       MakeFrameProtocol(service, {}, std::move(state)));
 }
 
 v1::Request NumberedRequest(std::uint64_t number) {

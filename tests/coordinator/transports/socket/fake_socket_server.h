@@ -43,7 +43,8 @@ class FakeSocketServer {
 };
 
 /// Lets the server serve frames on a free port of the loopback address, which is returned.
-std::uint16_t ListenForFrames(RequestServer& server, std::function<ServerState()> state = {});
+std::uint16_t ListenForFrames(RequestServer& server, const RequestService& service,
+                              std::function<ServerState()> state = {});
 
 /// A good request. Its content follows from its number, which is also its request_id.
 v1::Request NumberedRequest(std::uint64_t number);

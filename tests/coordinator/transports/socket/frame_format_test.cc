@@ -1,7 +1,6 @@
 #include "coordinator/transports/socket/frame_format.h"
 
 #include <memory>
-#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -50,17 +49,6 @@ TEST(FrameFormat, ADeltaAndAnErrorToo) {
   error.mutable_error()->set_message("Wait.");
   error.mutable_error()->set_retry_after_seconds(3);
   EXPECT_EQ(format.Error({429, "queue_full", "Wait.", "", 3}), proto::ToFrame(error));
-}
-
-// Its bytes count nowhere, and a request may wait for long.
-TEST(FrameFormat, WhatIsForwardedIsNotKept) {
-  v1::Request request;
-  request.set_request_id(7);
-  request.mutable_forwarded()->set_client("192.0.2.7");
-  FrameFormat format(request.SerializeAsString(), {}, /*state=*/nullptr);
-  EXPECT_EQ(format.number(), 7U);
-  EXPECT_EQ(format.TakeForwarded(), request.forwarded().SerializeAsString());
-  EXPECT_EQ(format.TakeForwarded(), std::nullopt);
 }
 
 }  // namespace frame_format_test

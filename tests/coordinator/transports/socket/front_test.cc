@@ -84,13 +84,14 @@ TEST(Hello, TellsWhatTheServerIs) {
   SocketOptions options;
   options.max_request_bytes = 12'345;
   RequestServer server(fake.service, options, 2);
-  const std::uint16_t port = server.Listen(OpenListeningSocket("127.0.0.1", 0),
-                                           MakeFrameProtocol({.version = "1.2",
-                                                              .model = "m",
-                                                              .kind = "a language model",
-                                                              .fingerprint = "0123",
-                                                              .dtype = "bf16",
-                                                              .kernel_set = "avx512"}));
+  const std::uint16_t port =
+      server.Listen(OpenListeningSocket("127.0.0.1", 0),
+                    MakeFrameProtocol(fake.service, {.version = "1.2",
+                                                     .model = "m",
+                                                     .kind = "a language model",
+                                                     .fingerprint = "0123",
+                                                     .dtype = "bf16",
+                                                     .kernel_set = "avx512"}));
   Client client("127.0.0.1:" + std::to_string(port));
   const v1::Response response = client.Call(Hello());
   EXPECT_EQ(response.request_id(), kHelloId);

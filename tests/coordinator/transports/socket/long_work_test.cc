@@ -138,7 +138,7 @@ TEST(LongWork, ALongMessageWhoseTurnDoesNotComeIsRefused) {
   SocketOptions options;
   options.long_patience = std::chrono::milliseconds(50);
   RequestServer server(fake.service, options, 2);
-  const std::uint16_t port = ListenForFrames(server);
+  const std::uint16_t port = ListenForFrames(server, fake.service);
   const auto connect = [&] {
     return std::make_unique<Client>("127.0.0.1:" + std::to_string(port));
   };
@@ -174,7 +174,7 @@ TEST(LongWork, StopsWhenItsClientLeaves) {
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
   RequestServer server(fake.service, {}, 2);
-  const std::uint16_t port = ListenForFrames(server);
+  const std::uint16_t port = ListenForFrames(server, fake.service);
   const auto connect = [&] {
     return std::make_unique<Client>("127.0.0.1:" + std::to_string(port));
   };
@@ -198,7 +198,7 @@ TEST(LongWork, ARequestThatThrowsEndsNothingElse) {
     const std::array<const Endpoint*, 1> endpoints = {&endpoint};
     FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
     RequestServer server(fake.service, {}, 2);
-    const std::uint16_t port = ListenForFrames(server);
+    const std::uint16_t port = ListenForFrames(server, fake.service);
     Client client("127.0.0.1:" + std::to_string(port));
     for (const std::size_t bytes : {10, 2000, 100'000}) {
       // A message that was not parsed has no id.

@@ -41,7 +41,7 @@ TEST(RequestServer, ServesSeveralSocketsWithinTheSameLimits) {
   options.max_connections_per_address = 2;
   FakeSocketServer server(options);
   const auto first = server.Connect();
-  Client second("127.0.0.1:" + std::to_string(ListenForFrames(server.server())));
+  Client second("127.0.0.1:" + std::to_string(ListenForFrames(server.server(), server.service())));
   EXPECT_TRUE(first->Call(NumberedRequest(1)).has_score());
   EXPECT_TRUE(second.Call(NumberedRequest(2)).has_score());
   EXPECT_EQ(server.server().status().connections, 2U);
@@ -290,7 +290,7 @@ TEST(RequestServer, AShutdownDoesNotWaitForAClientThatDoesNotRead) {
 TEST(RequestServer, ItsDestructorDoesNotWaitForAPass) {
   FakeServer fake;
   auto server = std::make_unique<RequestServer>(fake.service, SocketOptions{}, 2);
-  Client client("127.0.0.1:" + std::to_string(ListenForFrames(*server)));
+  Client client("127.0.0.1:" + std::to_string(ListenForFrames(*server, fake.service)));
   fake.cluster.Hold();
   client.Send(NumberedRequest(1));
   ASSERT_TRUE(Eventually([&] { return !fake.cluster.plans().empty(); }));

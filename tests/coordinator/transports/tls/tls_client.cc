@@ -21,9 +21,10 @@ namespace {
 
 HttpOptions LongResource() {
   HttpOptions options;
-  options.resources = {{"/long", [] {
-                          return Share({200, "text/plain", std::string(TlsPorts::kLongBytes, 'x')});
-                        }}};
+  options.web.resources = {
+      {"/long", [] {
+         return Share({200, "text/plain", std::string(TlsPorts::kLongBytes, 'x')});
+       }}};
   return options;
 }
 
@@ -85,7 +86,7 @@ TlsPorts::TlsPorts(FakeSocketServer& server, std::shared_ptr<const TlsFiles> fil
                                   MakeHttpProtocol(server.service(), LongResource()),
                                   {.tls = files, .protocols = {"http/1.1"}})),
       frames(server.server().Listen(
-          OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol(),
+          OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol(server.service()),
           {.tls = std::move(files), .protocols = {std::string(proto::kTlsProtocol)}})) {}
 
 }  // namespace scorecast::coordinator

@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/inflate.h"
+#include "coordinator/transports/web/inflate.h"
 
 #include <cstdint>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/coordinator/transports/http/compressed.h"
+#include "tests/coordinator/transports/web/compressed.h"
 
 namespace scorecast::coordinator {
 namespace inflate_test {

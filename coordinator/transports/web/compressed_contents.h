@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "coordinator/resources/resource.h"
-#include "coordinator/transports/http/inflate.h"
+#include "coordinator/transports/web/inflate.h"
 
 namespace scorecast::coordinator {
 

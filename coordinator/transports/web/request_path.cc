@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/request_path.h"
+#include "coordinator/transports/web/request_path.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
-#include "coordinator/transports/http/field_value.h"
+#include "coordinator/transports/web/field_value.h"
 
 namespace scorecast::coordinator {
 namespace {

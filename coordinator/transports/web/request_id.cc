@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/request_id.h"
+#include "coordinator/transports/web/request_id.h"
 
 #include <algorithm>
 #include <cstdint>

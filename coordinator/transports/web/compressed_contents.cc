@@ -1,6 +1,6 @@
-#include "coordinator/transports/http/compressed_contents.h"
+#include "coordinator/transports/web/compressed_contents.h"
 
-#include "coordinator/transports/http/reply_coding.h"
+#include "coordinator/transports/web/reply_coding.h"
 
 namespace scorecast::coordinator {
 

@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/routes.h"
+#include "coordinator/transports/web/routes.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/request/request_error.h"
-#include "coordinator/transports/http/request_path.h"
+#include "coordinator/transports/web/request_path.h"
 #include "proto/base/nearest_name.h"
 
 namespace scorecast::coordinator {

@@ -9,20 +9,11 @@
 
 #include "coordinator/transports/connection/address_bytes.h"
 #include "coordinator/transports/connection/call_format.h"
-#include "coordinator/transports/http/inflate.h"
-#include "coordinator/transports/http/reply_writer.h"
+#include "coordinator/transports/web/http_body.h"
+#include "coordinator/transports/web/reply_writer.h"
 #include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
-
-/// The body of a request to an endpoint, as it arrived.
-struct HttpBody {
-  HeldText bytes;
-  std::optional<ContentCoding> coding;  ///< nullopt: it is not compressed.
-  std::int64_t max_bytes = 0;           ///< Upper bound on its size when it is decompressed.
-  std::int64_t claimed_bytes = 0;       ///< See ClaimedBytes; only if there is a coding.
-  Held room;                            ///< Held for `claimed_bytes`.
-};
 
 /// Requests and replies as JSON. If the request streams, replies are server-sent events: one for
 /// each delta, then one for the response, unless it is none, or the error, and then "[DONE]". An
@@ -33,19 +24,20 @@ class HttpFormat : public CallFormat {
   /// `url_model` is the model that the URL names, which counts if the body names none; may be
   /// empty.
   HttpFormat(const Endpoint& endpoint, HttpBody body, std::shared_ptr<AddressBytes> address,
-             ReplyWriter writer, std::string url_model);
+             std::unique_ptr<ReplyWriter> writer, std::string url_model);
 
   std::size_t request_bytes() const override { return request_bytes_; }
   bool Unpack(std::size_t limit) override;
   ParsedRequest Parse(const RequestService& service, Call& call) override;
   void Skip() override { body_ = {}; }
-  std::string_view id() const override { return writer_.request_id(); }
+  std::string_view id() const override { return writer_->request_id(); }
+  std::uint64_t number() const override { return writer_->number(); }
 
   std::string Delta(const EndpointResponse& delta) override;
   std::string Response(const EndpointResponse& response) override;
   std::string Error(const proto::Error& error) override;
 
-  bool ends_connection() const override { return writer_.ends_connection(); }
+  bool ends_connection() const override { return writer_->ends_connection(); }
   std::int64_t bytes_per_message_byte() const override { return kBytesPerMessageByte; }
 
  private:
@@ -54,9 +46,9 @@ class HttpFormat : public CallFormat {
   static constexpr std::int64_t kBytesPerMessageByte = 4;
 
   /// The bytes of an event, after those of the header if it is the first.
-  std::string Event(const std::string& json);
+  std::string Event(const std::string& json, bool is_last = false);
   /// The event that ends a stream, and the end of the reply.
-  std::string Done();
+  std::string Done() { return Event("[DONE]", /*is_last=*/true); }
 
   ParsedRequest ParseBody(const RequestService& service, Call& call, HttpBody body);
 
@@ -65,7 +57,7 @@ class HttpFormat : public CallFormat {
   std::optional<proto::Error> fault_;  ///< The body cannot be decompressed.
   const std::shared_ptr<AddressBytes> address_;
   std::size_t request_bytes_;
-  ReplyWriter writer_;
+  const std::unique_ptr<ReplyWriter> writer_;
   std::string url_model_;
   bool streams_ = false;
   bool has_begun_ = false;  ///< An event was formed.

@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/inflate.h"
+#include "coordinator/transports/web/inflate.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 #include <zstd_errors.h>
 
 #include "coordinator/request/request_error.h"
-#include "coordinator/transports/http/body_faults.h"
+#include "coordinator/transports/web/body_faults.h"
 
 namespace scorecast::coordinator {
 namespace {

@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/http_format.h"
+#include "coordinator/transports/web/http_format.h"
 
 #include <algorithm>
 #include <exception>
@@ -14,7 +14,7 @@
 #include "coordinator/json/json_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/service/request_service.h"
-#include "coordinator/transports/http/body_faults.h"
+#include "coordinator/transports/web/body_faults.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -29,15 +29,15 @@ std::string JsonOf(const EndpointResponse& response) {
 }  // namespace
 
 HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body,
-                       std::shared_ptr<AddressBytes> address, ReplyWriter writer,
+                       std::shared_ptr<AddressBytes> address, std::unique_ptr<ReplyWriter> writer,
                        std::string url_model)
     : endpoint_(endpoint),
       body_(std::move(body)),
       address_(std::move(address)),
       // How long it takes to decompress a body is not known before, so it is always long.
-      request_bytes_(static_cast<std::size_t>(
-          body_.coding ? std::max(body_.claimed_bytes, kLongBytes + 1)
-                       : static_cast<std::int64_t>(body_.bytes.text.size()))),
+      request_bytes_(
+          static_cast<std::size_t>(body_.coding ? std::max(body_.claimed_bytes, kLongBytes + 1)
+                                                : static_cast<std::int64_t>(body_.text().size()))),
       writer_(std::move(writer)),
       url_model_(std::move(url_model)) {}
 
@@ -48,9 +48,11 @@ bool HttpFormat::Unpack(std::size_t limit) {
   const std::int64_t most = std::min(body_.max_bytes, static_cast<std::int64_t>(limit));
   try {
     auto inflated =
-        Inflate(body_.bytes.text, *body_.coding, most, address_->requests, body_.claimed_bytes);
+        Inflate(body_.text(), *body_.coding, most, address_->requests, body_.claimed_bytes);
     if (inflated) {
       body_.bytes = *std::move(inflated);
+      body_.begin = 0;
+      body_.size = std::string::npos;
       body_.bytes.held.push_back(std::move(body_.room));
       body_.coding.reset();
       request_bytes_ = std::max(static_cast<std::size_t>(kLongBytes) + 1, body_.bytes.text.size());
@@ -85,23 +87,21 @@ ParsedRequest HttpFormat::Parse(const RequestService& service, Call& call) {
 
 ParsedRequest HttpFormat::ParseBody(const RequestService& service, Call& call, HttpBody body) {
   call.HoldBytes(std::make_shared<std::vector<Held>>(std::move(body.bytes.held)));
-  proto::Expected<BodyJson> json = ParseJson(body.bytes.text, service.max_values());
+  proto::Expected<BodyJson> json = ParseJson(body.text(), service.max_values());
   if (!json) {
     return proto::Unexpected(json.error());
   }
   return endpoint_.FromJson(*std::move(json));
 }
 
-std::string HttpFormat::Event(const std::string& json) {
+std::string HttpFormat::Event(const std::string& json, bool is_last) {
   std::string bytes;
   if (!has_begun_) {
     has_begun_ = true;
-    bytes = writer_.Begin("text/event-stream; charset=utf-8");
+    bytes = writer_->Begin("text/event-stream; charset=utf-8");
   }
-  return bytes + writer_.Part("data: " + json + "\n\n");
+  return bytes + writer_->Part("data: " + json + "\n\n", is_last);
 }
-
-std::string HttpFormat::Done() { return Event("[DONE]") + writer_.End(); }
 
 std::string HttpFormat::Delta(const EndpointResponse& delta) { return Event(JsonOf(delta)); }
 
@@ -110,7 +110,7 @@ std::string HttpFormat::Response(const EndpointResponse& response) {
     const std::string event = response.is_event() ? Event(JsonOf(response)) : std::string();
     return event + Done();
   }
-  return writer_.Whole(200, "application/json", [&](std::string& body) {
+  return writer_->Whole(200, "application/json", [&](std::string& body) {
     JsonWriter writer(body);
     response.WriteJson(writer);
   });
@@ -118,9 +118,9 @@ std::string HttpFormat::Response(const EndpointResponse& response) {
 
 std::string HttpFormat::Error(const proto::Error& error) {
   if (!has_begun_) {
-    return writer_.Error(error);
+    return writer_->Error(error);
   }
-  const std::string event = Event(writer_.ErrorText(error));
+  const std::string event = Event(writer_->ErrorText(error));
   return event + Done();
 }
 

@@ -13,6 +13,9 @@ std::string ToLower(std::string_view text);
 /// Compares ASCII letters without their case, as values of fields are compared.
 bool EqualsWithoutCase(std::string_view a, std::string_view b);
 
+/// The value of the field Content-Encoding, without "identity", which means the same as no field.
+std::string EncodingOf(std::string content_encoding);
+
 /// The 415 for a body that is not JSON, by the field Content-Type, which may be absent (empty).
 std::optional<proto::Error> ContentTypeFault(std::string_view content_type);
 /// The 415 for an encoding that this server does not have; empty: none.

@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/reply_coding.h"
+#include "coordinator/transports/web/reply_coding.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "coordinator/transports/http/field_value.h"
+#include "coordinator/transports/web/field_value.h"
 #include "proto/base/trimmed.h"
 
 namespace scorecast::coordinator {

@@ -1,4 +1,4 @@
-#include "coordinator/transports/http/field_value.h"
+#include "coordinator/transports/web/field_value.h"
 
 #include <algorithm>
 
@@ -23,6 +23,10 @@ std::string ToLower(std::string_view text) {
 
 bool EqualsWithoutCase(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, LowerOf, LowerOf);
+}
+
+std::string EncodingOf(std::string content_encoding) {
+  return EqualsWithoutCase(content_encoding, "identity") ? "" : content_encoding;
 }
 
 std::optional<proto::Error> ContentTypeFault(std::string_view content_type) {

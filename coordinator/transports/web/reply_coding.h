@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "coordinator/transports/http/inflate.h"
+#include "coordinator/transports/web/inflate.h"
 
 namespace scorecast::coordinator {
 

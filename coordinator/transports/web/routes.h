@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "coordinator/endpoints/endpoints.h"
+#include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/resources/resource.h"
-#include "coordinator/transports/http/http_options.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -34,7 +34,7 @@ class Routes {
          const std::vector<RefusedUrl>& refused, std::string_view root_url = "");
 
   /// What the server has at a decoded path or, if it has nothing there, at UsualPath of it.
-  /// `prefix`: see RequestHead; a path counts as the one with the prefix, if there is that one.
+  /// `prefix`: see WebRequest; a path counts as the one with the prefix, if there is that one.
   Route Find(std::string_view path, std::string_view prefix = "") const;
   /// The 404 for a path at which the server has nothing; `route` is what Find returned. Names the
   /// path that is probably meant, and lists what there is.

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace scorecast::coordinator {
+
+/// Upper bound on what a request may have beside the body of an HTTP request.
+inline constexpr std::size_t kMaxBesideBody = std::size_t{64} << 10;
+
+/// Where the parts of a v1::HttpRequest are.
+struct HttpEnvelope {
+  std::string rest;  ///< The bytes of the message without its body.
+  // The body, in the bytes of the v1::Request.
+  std::size_t body_begin = 0;
+  std::size_t body_size = 0;
+};
+
+/// What is read of a v1::Request before the endpoint's message is parsed, which may take long.
+struct RequestEnvelope {
+  std::uint64_t request_id = 0;
+  std::optional<std::string> forwarded;  ///< A v1::Forwarded.
+  std::optional<HttpEnvelope> http;      ///< The request is an HTTP request.
+};
+
+/// Empty if the message is none.
+RequestEnvelope EnvelopeOf(const std::string& message);
+
+}  // namespace scorecast::coordinator

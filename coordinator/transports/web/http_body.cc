@@ -1,0 +1,31 @@
+#include "coordinator/transports/web/http_body.h"
+
+#include <utility>
+
+#include "coordinator/transports/web/field_value.h"
+
+namespace scorecast::coordinator {
+
+void MakeRoom(Connection& connection, HttpBody body, const std::string& content_encoding,
+              std::int64_t max_bytes, std::function<void(std::optional<HttpBody>)> next) {
+  body.max_bytes = max_bytes;
+  if (content_encoding.empty()) {
+    next(std::move(body));
+    return;
+  }
+  body.coding =
+      EqualsWithoutCase(content_encoding, "zstd") ? ContentCoding::kZstd : ContentCoding::kZlib;
+  body.claimed_bytes = ClaimedBytes(body.text(), *body.coding, max_bytes);
+  const std::int64_t claimed = body.claimed_bytes;
+  connection.HoldRequest(
+      /*before=*/0, claimed, [body = std::move(body), next = std::move(next)](Held room) mutable {
+        if (room == nullptr) {
+          next(std::nullopt);
+          return;
+        }
+        body.room = std::move(room);
+        next(std::move(body));
+      });
+}
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "coordinator/endpoints/endpoint.h"
+#include "coordinator/transports/web/reply_coding.h"
+#include "coordinator/transports/web/reply_field.h"
+#include "proto/base/error.h"
+
+namespace scorecast::coordinator {
+
+/// What the replies to one request have in common.
+struct ReplyTerms {
+  bool is_head = false;  ///< The reply has no body.
+  std::string request_id;
+  ReplyCoding coding;                  ///< Of bodies that are long.
+  std::size_t compress_from = 0;       ///< See WebOptions.
+  const Endpoint* endpoint = nullptr;  ///< Whose dialect errors have; may be null.
+};
+
+/// Forms the reply to an HTTP request: status, fields and body. Each transport derives its own,
+/// which writes them as bytes. A long body is compressed at once, by the thread that forms it: see
+/// WebOptions.
+class ReplyWriter {
+ public:
+  explicit ReplyWriter(ReplyTerms terms) : terms_(std::move(terms)) {}
+  virtual ~ReplyWriter() = default;
+
+  ReplyWriter(const ReplyWriter&) = delete;
+  ReplyWriter& operator=(const ReplyWriter&) = delete;
+
+  bool is_head() const { return terms_.is_head; }
+  const std::string& request_id() const { return terms_.request_id; }
+
+  /// A reply as a whole. `fields` are further fields of its header.
+  std::string Whole(int status, std::string_view content_type, std::string_view body,
+                    ReplyFields fields = {});
+  /// The same with a body that is written to the end of the reply.
+  std::string Whole(int status, std::string_view content_type,
+                    const std::function<void(std::string& reply)>& write_body);
+  /// The header of a reply whose body is sent behind it, unless the request is a HEAD: `sent`
+  /// bytes, which are `whole` bytes compressed by `coding`, if there is one.
+  std::string BeforeBody(int status, std::string_view content_type, std::size_t whole,
+                         std::size_t sent, std::optional<ContentCoding> coding);
+  /// How a body of `bytes` is to be compressed; nullopt: not at all.
+  std::optional<ContentCoding> CodingOfBody(std::size_t bytes) const;
+  std::string WithoutBody(int status, ReplyFields fields);
+  /// A reply with the body that the endpoint has for an error. `fields` as in Whole.
+  std::string Error(const proto::Error& error, ReplyFields fields = {});
+  /// The body of an error alone.
+  std::string ErrorText(const proto::Error& error) const;
+
+  /// The header of a reply whose body consists of any number of parts, or nothing if the first part
+  /// has it.
+  std::string Begin(std::string_view content_type);
+  /// The next part of the body. The reply ends with the last one.
+  virtual std::string Part(std::string_view bytes, bool is_last) = 0;
+
+  /// Whether the connection must be closed after the reply whose header was written.
+  virtual bool ends_connection() const { return false; }
+  /// See CallFormat::number.
+  virtual std::uint64_t number() const { return 0; }
+
+ protected:
+  /// What stands before a body of `bytes`, which a reply to a HEAD does not have. nullopt: the
+  /// reply has no body to any method.
+  virtual std::string WriteHeader(int status, const ReplyFields& fields,
+                                  std::optional<std::size_t> bytes) = 0;
+  /// The same before the parts of a body: see Begin.
+  virtual std::string WriteHeaderOfParts(int status, const ReplyFields& fields) = 0;
+
+ private:
+  /// Adds the field with the endpoint's id of the request, if its dialect has one.
+  ReplyFields WithId(ReplyFields fields) const;
+  /// `fields` behind those of a body, as in BeforeBody.
+  ReplyFields BodyFields(std::string_view content_type, std::size_t whole,
+                         std::optional<ContentCoding> coding, ReplyFields fields = {}) const;
+  /// Whether a body of `bytes` depends on Accept-Encoding.
+  bool IsVariable(std::size_t bytes) const;
+  /// The body as it is sent; nullopt if it is sent as it is.
+  std::optional<std::string> CompressedBody(std::string_view body) const;
+
+  const ReplyTerms terms_;
+};
+
+}  // namespace scorecast::coordinator
