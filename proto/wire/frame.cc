@@ -20,14 +20,19 @@ std::uint32_t FrameLength(const FrameHeader& header) {
 
 namespace {
 
-/// A frame without its message, which has `length` bytes.
-std::string Header(std::size_t length) {
+/// Appends the header of a message of `length` bytes.
+void AppendHeader(std::size_t length, std::string& frame) {
   Check(length <= std::numeric_limits<std::int32_t>::max(), "a message is shorter than 2 GiB");
-  std::string frame;
-  frame.reserve(kFrameHeaderBytes + length);
   for (std::size_t i = 0; i < kFrameHeaderBytes; ++i) {
     frame += static_cast<char>((length >> (8 * (kFrameHeaderBytes - 1 - i))) & 0xFFU);
   }
+}
+
+/// A frame without its message, which has `length` bytes.
+std::string Header(std::size_t length) {
+  std::string frame;
+  frame.reserve(kFrameHeaderBytes + length);
+  AppendHeader(length, frame);
   return frame;
 }
 
@@ -59,6 +64,13 @@ std::string ToFrame(const google::protobuf::MessageLite& rest, int field,
   frame.append(head.data(), end);
   Append(last, frame);
   return frame;
+}
+
+void AppendFrame(const google::protobuf::MessageLite& rest, std::string_view more,
+                 std::string& frames) {
+  AppendHeader(rest.ByteSizeLong() + more.size(), frames);
+  Append(rest, frames);
+  frames += more;
 }
 
 }  // namespace scorecast::proto

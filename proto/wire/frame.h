@@ -27,4 +27,9 @@ std::string ToFrame(const google::protobuf::MessageLite& message);
 std::string ToFrame(const google::protobuf::MessageLite& rest, int field,
                     const google::protobuf::MessageLite& last);
 
+/// Appends header and message, whose fields are those in `rest` and those in `more`, which are
+/// serialised already.
+void AppendFrame(const google::protobuf::MessageLite& rest, std::string_view more,
+                 std::string& frames);
+
 }  // namespace scorecast::proto
