@@ -5,6 +5,7 @@
 
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <sys/socket.h>
 
 #include "proto/wire/frame.h"
 
@@ -13,6 +14,7 @@ namespace scorecast::coordinator {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
+using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 struct FakeReplica::Session {
   explicit Session(tcp::socket accepted) : socket(std::move(accepted)) {}
@@ -28,8 +30,13 @@ struct FakeReplica::Session {
 };
 
 FakeReplica::FakeReplica(asio::io_context& io, const std::string& own_name)
-    : name(own_name), hello(FactsOf("m")), io_(io) {
+    : name(own_name), hello(FactsOf("m")), io_(io), reserved_(io) {
   status.set_ready(true);
+  // Keeps the port while the replica is dead. A socket that does not listen refuses connections.
+  reserved_.open(tcp::v4());
+  reserved_.set_option(ReusePort(true));
+  reserved_.bind({asio::ip::address_v4::loopback(), 0});
+  port_ = reserved_.local_endpoint().port();
   Revive();
 }
 
@@ -47,22 +54,24 @@ void FakeReplica::Die() {
 }
 
 void FakeReplica::Revive() {
-  acceptor_ = std::make_unique<tcp::acceptor>(
-      io_, tcp::endpoint(asio::ip::address_v4::loopback(), port_), /*reuse_addr=*/true);
-  port_ = acceptor_->local_endpoint().port();
+  acceptor_ = std::make_shared<tcp::acceptor>(io_, tcp::v4());
+  acceptor_->set_option(ReusePort(true));
+  acceptor_->bind({asio::ip::address_v4::loopback(), port_});
+  acceptor_->listen();
   Accept();
 }
 
 void FakeReplica::Accept() {
-  acceptor_->async_accept([this](const error_code& error, tcp::socket socket) {
-    if (error) {
-      return;  // It has died, and perhaps no longer exists.
-    }
-    const auto session = std::make_shared<Session>(std::move(socket));
-    sessions_.insert(session);
-    Read(this, session);
-    Accept();
-  });
+  acceptor_->async_accept(
+      [this, acceptor = std::weak_ptr(acceptor_)](const error_code& error, tcp::socket socket) {
+        if (error || acceptor.expired()) {
+          return;  // It has died, and perhaps no longer exists.
+        }
+        const auto session = std::make_shared<Session>(std::move(socket));
+        sessions_.insert(session);
+        Read(this, session);
+        Accept();
+      });
 }
 
 void FakeReplica::Read(FakeReplica* replica, const std::shared_ptr<Session>& session) {

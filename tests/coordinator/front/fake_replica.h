@@ -64,7 +64,8 @@ class FakeReplica {
   void SendTo(const std::shared_ptr<Session>& session, v1::Response response);
 
   boost::asio::io_context& io_;
-  std::unique_ptr<boost::asio::ip::tcp::acceptor> acceptor_;
+  boost::asio::ip::tcp::socket reserved_;
+  std::shared_ptr<boost::asio::ip::tcp::acceptor> acceptor_;  ///< Null while it is dead.
   std::uint16_t port_ = 0;
   std::set<std::shared_ptr<Session>> sessions_;
 };
