@@ -181,10 +181,10 @@ void FakeReplica::AnswerAll() {
   }
 }
 
-void FakeReplica::SayStatus() {
+void FakeReplica::SendToAll(const v1::Response& response) {
   for (const auto& session : sessions_) {
     if (session->is_front) {
-      SendTo(session, {});
+      SendTo(session, response);
     }
   }
 }

@@ -36,8 +36,10 @@ class FakeReplica {
   void Answer(const v1::Request& request);
   /// Answers all that it holds.
   void AnswerAll();
-  /// Says its state to all.
-  void SayStatus();
+  /// Sends a response to all fronts.
+  void SendToAll(const v1::Response& response);
+  /// Says its state to them.
+  void SayStatus() { SendToAll({}); }
 
   // What it says, and does. Tests change it.
   std::string name;

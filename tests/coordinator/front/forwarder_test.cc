@@ -190,6 +190,32 @@ TEST_F(ForwarderTest, NothingIsLostWithAReplicaThatDies) {
   EXPECT_EQ(EndOf("again"), "a:again");
 }
 
+TEST_F(ForwarderTest, NothingIsLostWhileReplicasComeAndGo) {
+  options_.outstanding = {.seconds = 1e9, .requests = 2};
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int round = 0; round < 50; ++round) {
+    FakeReplica& dies = round % 2 == 0 ? a_ : b_;
+    FakeReplica& stays = round % 2 == 0 ? b_ : a_;
+    for (int i = 0; i < 10; ++i) {
+      Forward(std::to_string(round) + "." + std::to_string(i));
+    }
+    // Some requests are on their way then.
+    ASSERT_TRUE(Run([&] { return Held() >= static_cast<std::size_t>(round % 11); }));
+    dies.Die();
+    ASSERT_TRUE(Run([&] { return stays.held.size() == 10; }));
+    stays.AnswerAll();
+    ASSERT_TRUE(Run([&] { return ended_ == 10 * (round + 1); }));
+    dies.Revive();
+    ASSERT_TRUE(Run([this] { return Usable() == 2; }));
+  }
+  for (const auto& [body, replies] : replies_) {
+    ASSERT_THAT(replies, SizeIs(1));
+    EXPECT_THAT(EndOf(body), AnyOf("a:" + body, "b:" + body));
+  }
+}
+
 TEST_F(ForwarderTest, RequestsWaitForAReplicaIfAllHaveDied) {
   a_.holds = true;
   b_.Die();

@@ -269,6 +269,33 @@ TEST_F(ReplicaConnectionTest, IsLostIfItsKeyIsRevoked) {
   EXPECT_EQ(replies_["b"].at(0).kind, Kind::kLost);
 }
 
+TEST_F(ReplicaConnectionTest, IsLostIfTheReplicaRefusesAFrame) {
+  replica_.holds = true;
+  Start();
+  ASSERT_TRUE(RunUntilReady());
+  Send("a");
+  ASSERT_TRUE(Run([this] { return replica_.held.size() == 1; }));
+  v1::Response refusal;  // It does not say which request that is.
+  refusal.mutable_error()->set_code(503);
+  refusal.mutable_error()->set_reason("overloaded");
+  replica_.SendToAll(refusal);
+  ASSERT_TRUE(Run([this] { return HasEnded("a"); }));
+  EXPECT_EQ(replies_["a"].at(0).kind, Kind::kLost);
+  EXPECT_TRUE(RunUntilReady());
+}
+
+TEST_F(ReplicaConnectionTest, AReplyThatIsTooLongIsNotRead) {
+  options_.max_reply_bytes = 10'000;
+  Start();
+  ASSERT_TRUE(RunUntilReady());
+  Send(std::string(5'000, 'a'));
+  EXPECT_TRUE(Run([this] { return HasEnded(std::string(5'000, 'a')); }));
+  EXPECT_EQ(replies_[std::string(5'000, 'a')].at(0).kind, Kind::kLast);
+  Send(std::string(20'000, 'b'));
+  EXPECT_TRUE(Run([this] { return HasEnded(std::string(20'000, 'b')); }));
+  EXPECT_EQ(replies_[std::string(20'000, 'b')].at(0).kind, Kind::kLost);
+}
+
 TEST_F(ReplicaConnectionTest, WhatMayBeSentIsBounded) {
   options_.max_unsent_bytes = 1000;
   replica_.hello.set_max_requests_in_flight(3);
