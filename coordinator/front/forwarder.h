@@ -48,8 +48,8 @@ struct FrontReply {
 /// Takes requests to replicas, and replies back. A request waits in a FrontQueue until a replica
 /// has room, goes to the one where it is predicted to end first, and to another one if that is
 /// lost, or refuses it because it drains, before any part of the reply has come. A reply that has
-/// begun ends with an error then. A request is sent at most twice more often than there are
-/// replicas, so that one that ends every replica does not go round for ever.
+/// begun ends with an error then. Of R replicas, a request is sent at most R + 2 times, so that one
+/// that ends every replica does not go round for ever.
 ///
 /// Used only on its executor, which runs one handler at a time. Owned by a std::shared_ptr.
 class Forwarder : public std::enable_shared_from_this<Forwarder> {
