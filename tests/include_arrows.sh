@@ -95,6 +95,10 @@ set_allowed() {
     coordinator/status/*)
       allowed="coordinator/status coordinator/resources coordinator/transports/connection"
       allowed="$allowed coordinator/schedule $contracts" ;;
+    # Passes requests on, and computes none.
+    coordinator/front/*)
+      allowed="coordinator/front coordinator/access coordinator/schedule coordinator/transports/connection"
+      allowed="$allowed proto/base proto/log proto/tls proto/wire proto/scorecast.pb.h" ;;
     coordinator/metrics/*)
       allowed="coordinator/metrics coordinator/endpoints coordinator/resources coordinator/schedule"
       allowed="$allowed coordinator/service coordinator/status $contracts" ;;
@@ -326,6 +330,11 @@ self_check() {
 1 coordinator/endpoints/a.cc #include "coordinator/resources/b.h"
 0 coordinator/metrics/a.cc #include "coordinator/status/b.h"
 1 coordinator/metrics/a.cc #include "coordinator/transports/socket/b.h"
+0 coordinator/front/a.cc #include "coordinator/transports/connection/b.h"
+0 coordinator/front/a.cc #include "coordinator/schedule/queue/b.h"
+1 coordinator/front/a.cc #include "coordinator/endpoints/b.h"
+1 coordinator/front/a.cc #include "coordinator/transports/socket/b.h"
+1 coordinator/transports/socket/a.cc #include "coordinator/front/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/metrics/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"

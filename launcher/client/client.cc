@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include <boost/asio/connect.hpp>
@@ -23,22 +21,12 @@ using boost::system::error_code;
 using proto::TlsSession;
 
 /// HOST and PORT of "HOST:PORT".
-std::pair<std::string, std::string> SplitAddress(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  // If there is no colon, this is the whole address.
-  const char* const port = address.c_str() + colon + 1;
-  const char* const end = address.c_str() + address.size();
-  // The port is checked here, because the resolver would take 70000 for 4464.
-  std::uint16_t number = 0;
-  const auto [stop, fault] = std::from_chars(port, end, number);
-  if (colon == std::string::npos || fault != std::errc() || stop != end || number == 0) {
+proto::HostPort TargetOf(const std::string& address) {
+  auto target = proto::ParseHostPort(address);
+  if (!target) {
     throw std::runtime_error("\"" + address + "\" is not HOST:PORT");
   }
-  std::string host = address.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  return {host, address.substr(colon + 1)};
+  return *std::move(target);
 }
 
 /// The memory for a reply grows by this factor as its bytes arrive, whatever length the reply
@@ -85,10 +73,11 @@ error_code LastError() { return {errno, boost::system::system_category()}; }
 
 Client::Client(const std::string& address, const ClientOptions& options)
     : options_(options), socket_(io_) {
-  Connect(address);
+  const proto::HostPort target = TargetOf(address);
+  Connect(address, target);
   socket_.set_option(tcp::no_delay(true));
   if (options_.tls) {
-    BeginTls(address, SplitAddress(address).first);
+    BeginTls(address, target.host);
   }
   if (!options_.api_key.empty()) {
     Authenticate();
@@ -115,12 +104,11 @@ Client::Deadline Client::CallDeadline() const {
   return deadline;
 }
 
-void Client::Connect(const std::string& address) {
+void Client::Connect(const std::string& address, const proto::HostPort& target) {
   const Deadline deadline = CallDeadline();
-  const auto [host, port] = SplitAddress(address);
   error_code error;
   tcp::resolver resolver(io_);
-  const auto endpoints = resolver.resolve(host, port, error);
+  const auto endpoints = resolver.resolve(target.host, target.port, error);
   if (error) {
     throw std::runtime_error("cannot connect to " + address + ": " + error.message());
   }
@@ -174,7 +162,7 @@ TlsSession::Result Client::Repeat(Attempt attempt, const Deadline& deadline) {
 }
 
 void Client::BeginTls(const std::string& address, const std::string& host) {
-  const ClientTls& tls = *options_.tls;
+  const proto::ClientTls& tls = *options_.tls;
   session_ = TlsSession::OfClient(tls.context, socket_.native_handle(),
                                   tls.server_name.empty() ? host : tls.server_name,
                                   {std::string(proto::kTlsProtocol)});

@@ -12,18 +12,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "proto/base/host_port.h"
 #include "proto/scorecast.pb.h"
-#include "proto/tls/tls_context.h"
+#include "proto/tls/client_tls.h"
 #include "proto/tls/tls_session.h"
 
 namespace scorecast::launcher {
-
-/// TLS of a client.
-struct ClientTls {
-  proto::TlsContext context;
-  /// The name or IP address that the server's certificate must have; empty: that of the address.
-  std::string server_name = {};
-};
 
 struct ClientOptions {
   /// Limits the time to connect, and the time of each Send and Receive. If unset, they wait for any
@@ -34,7 +28,7 @@ struct ClientOptions {
   /// A longer reply is not read. The default is the most that a server keeps of replies.
   std::size_t max_reply_bytes = std::size_t{1} << 30;
   /// If unset, the connection is plain TCP.
-  std::optional<ClientTls> tls = std::nullopt;
+  std::optional<proto::ClientTls> tls = std::nullopt;
   /// Is shown to the server when the client connects; empty: none.
   std::string api_key = {};
 };
@@ -74,7 +68,7 @@ class Client {
 
   /// The time by which a call that begins now must have ended.
   Deadline CallDeadline() const;
-  void Connect(const std::string& address);
+  void Connect(const std::string& address, const proto::HostPort& target);
   /// Begins TLS. `host` is that of the address.
   void BeginTls(const std::string& address, const std::string& host);
   /// Makes the attempt, which is a call of `session_`, until it succeeds or fails.

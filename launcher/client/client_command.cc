@@ -54,7 +54,8 @@ class Caller {
         location_(flags.connect_file.empty() ? ServerLocation::At(flags.connect)
                                              : ServerLocation::InFile(flags.connect_file)) {
     if (flags.tls) {
-      options_.tls = ClientTls{proto::TlsContext::OfClient(flags.tls_files), flags.tls_server_name};
+      options_.tls =
+          proto::ClientTls{proto::TlsContext::OfClient(flags.tls_files), flags.tls_server_name};
     }
     options_.timeout = flags.timeout;
     options_.api_key = flags.api_key;

@@ -20,14 +20,19 @@ std::uint32_t FrameLength(const FrameHeader& header) {
 
 namespace {
 
-/// A frame without its message, which has `length` bytes, `written` of which will be appended.
-std::string Header(std::size_t length, std::size_t written) {
+/// Appends the header of a message of `length` bytes.
+void AppendHeader(std::size_t length, std::string& frame) {
   Check(length <= std::numeric_limits<std::int32_t>::max(), "a message is shorter than 2 GiB");
-  std::string frame;
-  frame.reserve(kFrameHeaderBytes + written);
   for (std::size_t i = 0; i < kFrameHeaderBytes; ++i) {
     frame += static_cast<char>((length >> (8 * (kFrameHeaderBytes - 1 - i))) & 0xFFU);
   }
+}
+
+/// A frame without its message, which has `length` bytes, `written` of which will be appended.
+std::string Header(std::size_t length, std::size_t written) {
+  std::string frame;
+  frame.reserve(kFrameHeaderBytes + written);
+  AppendHeader(length, frame);
   return frame;
 }
 
@@ -74,6 +79,13 @@ std::string ToFrameBefore(const google::protobuf::MessageLite& rest, int field,
   Append(last, frame);
   frame += tail;
   return frame;
+}
+
+void AppendFrame(const google::protobuf::MessageLite& rest, std::string_view more,
+                 std::string& frames) {
+  AppendHeader(rest.ByteSizeLong() + more.size(), frames);
+  Append(rest, frames);
+  frames += more;
 }
 
 }  // namespace scorecast::proto

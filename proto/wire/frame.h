@@ -32,5 +32,9 @@ std::string ToFrame(const google::protobuf::MessageLite& rest, int field,
 std::string ToFrameBefore(const google::protobuf::MessageLite& rest, int field,
                           const google::protobuf::MessageLite& last, int last_field,
                           std::size_t bytes);
+/// Appends header and message, whose fields are those in `rest` and those in `more`, which are
+/// serialised already.
+void AppendFrame(const google::protobuf::MessageLite& rest, std::string_view more,
+                 std::string& frames);
 
 }  // namespace scorecast::proto

@@ -111,7 +111,7 @@ TEST(Client, AResetIsALostConnectionWithAndWithoutTls) {
   ScriptedServer server({Reset, Reset});
   EXPECT_THROW(Client(server.address(), {.timeout = kPatience}).Call(SomeRequest()),
                ConnectionLost);
-  const ClientTls tls{proto::TlsContext::OfClient({})};
+  const proto::ClientTls tls{proto::TlsContext::OfClient({})};
   EXPECT_THROW(Client(server.address(), {.timeout = kPatience, .tls = tls}), ConnectionLost);
 }
 

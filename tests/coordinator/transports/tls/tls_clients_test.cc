@@ -18,7 +18,7 @@ namespace scorecast::coordinator {
 namespace tls_clients_test {
 
 using launcher::Client;
-using launcher::ClientTls;
+using proto::ClientTls;
 using proto::TlsClientFiles;
 using proto::TlsContext;
 using scorecast::testing::Authority;

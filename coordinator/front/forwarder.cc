@@ -1,0 +1,365 @@
+#include "coordinator/front/forwarder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "proto/base/one_line.h"
+
+namespace scorecast::coordinator {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// Upper bound on the bytes of `request_id` and `forwarded` in a frame.
+constexpr std::size_t kForwardedBytes = 1024;
+
+/// The longest times that a replica takes.
+constexpr auto kLongest = std::chrono::hours(24);
+
+std::int64_t Microseconds(Clock::duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::clamp<Clock::duration>(time, Clock::duration::zero(), kLongest))
+      .count();
+}
+
+v1::Response ResponseOf(const proto::Error& error) {
+  v1::Response response;
+  v1::Error& message = *response.mutable_error();
+  message.set_code(error.code);
+  message.set_reason(error.reason);
+  message.set_message(error.message);
+  message.set_param(error.param);
+  if (error.retry_after_seconds) {
+    message.set_retry_after_seconds(*error.retry_after_seconds);
+  }
+  return response;
+}
+
+proto::Error NoSuchModel(const std::string& model, const ReplicaGroups& groups) {
+  std::string served;
+  for (const ReplicaGroup& group : groups.groups()) {
+    served += (served.empty() ? "" : ", ") + proto::Quoted(group.model());
+  }
+  return {404, "model_not_found",
+          "The model " + proto::Quoted(model) + " does not exist: there is " + served + ".",
+          "model"};
+}
+
+bool IsSuccess(const v1::Response& response) {
+  return !response.has_error() && (!response.has_http() || response.http().status() < 400);
+}
+
+/// Whether a replica refuses the request because it drains.
+bool IsDraining(const v1::Response& response, const Replica& replica) {
+  constexpr int kUnavailable = 503;
+  return response.has_http()
+             ? response.http().status() == kUnavailable && replica.connection->status().draining()
+             : response.has_error() && response.error().code() == kUnavailable &&
+                   response.error().reason() == "draining";
+}
+
+}  // namespace
+
+Forwarder::Forwarder(const asio::any_io_executor& executor, Replicas& replicas,
+                     const ForwarderOptions& options)
+    : executor_(executor),
+      replicas_(replicas),
+      options_(options),
+      queue_(options.queue),
+      timer_(executor) {}
+
+void Forwarder::Start() {
+  replicas_.OnChange([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) {
+      self->DispatchSoon();
+    }
+  });
+  DispatchSoon();
+}
+
+void Forwarder::Close() {
+  is_closed_ = true;
+  replicas_.OnChange(nullptr);
+  timer_.cancel();
+  for (auto& [id, request] : std::exchange(requests_, {})) {
+    if (!queue_.Remove(id) && request.replica != nullptr) {
+      request.replica->connection->Cancel(request.sent_id);
+    }
+  }
+}
+
+std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
+  const std::uint64_t id = ++last_id_;
+  request.message.clear_request_id();
+  request.message.clear_forwarded();
+  Ongoing& ongoing = requests_[id];
+  ongoing.message = request.message.SerializeAsString();
+  ongoing.bytes = ongoing.message.size();
+  ongoing.pieces = PiecesOf(request.message.has_http() ? request.message.http().body()
+                                                       : std::string_view(ongoing.message));
+  ongoing.key = std::move(request.key);
+  ongoing.arrived = request.arrived;
+  ongoing.handler = std::move(handler);
+
+  const ReplicaGroup* const group = replicas_.groups().ByModel(request.model);
+  ongoing.model = group == nullptr ? request.model : group->model();
+  ongoing.place = {.ticket = id,
+                   .client = std::move(request.client),
+                   .seconds = TimeOf(ongoing.model).Seconds(ongoing.bytes),
+                   .bytes = ongoing.bytes,
+                   .deadline = request.deadline};
+  std::optional<proto::Error> fault =
+      group == nullptr && !replicas_.groups().MayCome(request.model)
+          ? NoSuchModel(request.model, replicas_.groups())
+          : queue_.Add(ongoing.model, ongoing.place, UsableFor(group), Clock::now());
+  if (fault) {
+    asio::post(executor_, [self = shared_from_this(), id, error = *std::move(fault)] {
+      self->Fail(id, error);
+    });
+  } else {
+    DispatchSoon();
+  }
+  return id;
+}
+
+TimePerByte Forwarder::TimeOf(const std::string& model) const {
+  const auto found = times_.find(model);
+  return found == times_.end() ? TimePerByte() : found->second;
+}
+
+UsableReplicas Forwarder::UsableFor(const ReplicaGroup* group) const {
+  UsableReplicas usable;
+  if (group == nullptr) {
+    return usable;
+  }
+  for (const auto& replica : replicas_.UsableOf(*group)) {
+    const double wait = replica->load.wait_seconds();
+    usable.wait_seconds = usable.count++ == 0 ? wait : std::min(usable.wait_seconds, wait);
+  }
+  return usable;
+}
+
+void Forwarder::DispatchSoon() {
+  if (!std::exchange(will_dispatch_, true)) {
+    asio::post(executor_, [self = shared_from_this()] {
+      self->will_dispatch_ = false;
+      if (!self->is_closed_) {
+        self->Dispatch();
+      }
+    });
+  }
+}
+
+void Forwarder::Dispatch() {
+  const Clock::time_point now = Clock::now();
+  SortByModel(now);
+  for (const FrontQueue::Refused& refused : queue_.Expire(now)) {
+    Fail(refused.ticket, refused.error);
+  }
+  for (const std::string& model : queue_.models()) {
+    if (const ReplicaGroup* const group = replicas_.groups().ByModel(model)) {
+      Serve(*group, now);
+    }
+  }
+  ArmTimer();
+}
+
+void Forwarder::SortByModel(Clock::time_point now) {
+  const ReplicaGroups& groups = replicas_.groups();
+  std::set<std::string> usable;
+  for (const ReplicaGroup& group : groups.groups()) {
+    if (!replicas_.UsableOf(group).empty()) {
+      usable.insert(group.model());
+    }
+  }
+  queue_.SetUsable(usable, now);
+  for (const std::string& model : queue_.models()) {
+    const ReplicaGroup* const group = groups.ByModel(model);
+    if (group != nullptr ? group->model() == model : groups.MayCome(model)) {
+      continue;
+    }
+    const std::vector<std::uint64_t> ids = queue_.TicketsOf(model);
+    if (group != nullptr) {
+      queue_.Move(model, group->model(), now);
+      for (const std::uint64_t id : ids) {
+        requests_.at(id).model = group->model();
+      }
+      continue;
+    }
+    for (const std::uint64_t id : ids) {
+      queue_.Remove(id);
+      Fail(id, NoSuchModel(model, groups));
+    }
+  }
+}
+
+void Forwarder::Serve(const ReplicaGroup& group, Clock::time_point now) {
+  const std::string model = group.model();
+  const std::vector<std::shared_ptr<Replica>> usable = replicas_.UsableOf(group);
+  std::vector<const ReplicaLoad*> loads(usable.size());
+  while (const std::optional<WaitingRequest> next = queue_.Next(model)) {
+    const Ongoing& request = requests_.at(next->ticket);
+    for (std::size_t i = 0; i < usable.size(); ++i) {
+      const bool has_room = usable[i]->load.HasRoom(options_.outstanding) &&
+                            usable[i]->connection->HasRoomFor(request.bytes);
+      loads[i] = has_room ? &usable[i]->load : nullptr;
+    }
+    const auto chosen = ChooseReplica(loads, {request.bytes, request.pieces}, TimeOf(model));
+    if (!chosen) {
+      return;
+    }
+    queue_.Take(model);
+    SendTo(usable[chosen->index], chosen->seconds, next->ticket, now);
+  }
+}
+
+void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
+                       Clock::time_point now) {
+  Ongoing& request = requests_.at(id);
+  const auto limit = static_cast<std::size_t>(replica->connection->hello().max_request_bytes());
+  if (request.bytes + kForwardedBytes > limit) {
+    Fail(id, {413, "request_too_large",
+              "The request is too large: " + std::to_string(request.bytes) + " > " +
+                  std::to_string(limit - std::min(limit, kForwardedBytes)) + " bytes.",
+              ""});
+    return;
+  }
+  ++request.tries;
+  request.replica = replica;
+  request.sent_id = replica->connection->Send(request.message, ForwardedOf(request, now),
+                                              [weak = weak_from_this(), id](ReplicaReply reply) {
+                                                if (const auto self = weak.lock()) {
+                                                  self->OnReply(id, std::move(reply));
+                                                }
+                                              });
+  replica->load.OnSent(id, seconds, request.pieces, now);
+}
+
+v1::Forwarded Forwarder::ForwardedOf(const Ongoing& request, Clock::time_point now) const {
+  v1::Forwarded forwarded;
+  forwarded.set_client(std::string(request.place.client.address.text()));
+  forwarded.set_network(std::string(request.place.client.network.text()));
+  if (request.key) {
+    *forwarded.mutable_key() = *request.key;
+  }
+  forwarded.set_waited_us(Microseconds(now - request.arrived));
+  if (request.place.deadline) {
+    forwarded.set_timeout_us(Microseconds(*request.place.deadline - now));
+  }
+  return forwarded;
+}
+
+void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) {
+    return;
+  }
+  Ongoing& request = found->second;
+  if (reply.kind == ReplicaReply::Kind::kLost) {
+    if (request.has_begun) {
+      Fail(id,
+           {502, "replica_lost",
+            "The replica that computed the response was lost after the response had begun.", ""});
+    } else {
+      SendElsewhere(id, request, "was lost");
+    }
+    return;
+  }
+  const bool is_last = reply.kind == ReplicaReply::Kind::kLast;
+  if (!request.has_begun) {
+    if (IsDraining(reply.response, *request.replica)) {
+      request.replica->connection->Cancel(request.sent_id);  // What follows, if anything does.
+      request.replica->load.OnDropped(id);
+      request.replica->load.OnDraining();
+      SendElsewhere(id, request, "drains");
+      return;
+    }
+    NoteAnswer(id, request, reply.response);
+  }
+  reply.response.clear_request_id();
+  // A copy, because the handler may cancel the request.
+  const Handler handler = is_last ? std::move(request.handler) : request.handler;
+  if (is_last) {
+    requests_.erase(found);
+  }
+  handler({std::move(reply.response), is_last});
+}
+
+void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response) {
+  request.has_begun = true;
+  std::string().swap(request.message);
+  const double seconds = request.replica->load.OnAnswered(id, Clock::now());
+  if (seconds > 0 && IsSuccess(response)) {
+    times_[request.model].Learn(request.bytes, seconds);
+  }
+  if (queue_.size() > 0) {
+    DispatchSoon();
+  }
+}
+
+void Forwarder::SendElsewhere(std::uint64_t id, Ongoing& request, const std::string& why) {
+  request.replica = nullptr;
+  const std::size_t replicas = std::max<std::size_t>(replicas_.listed().size(), 1);
+  if (request.tries >= replicas + 2) {
+    Fail(id, {503, "replica_lost",
+              "The request was sent " + std::to_string(request.tries) +
+                  " times, and the last replica " + why + ", too.",
+              "", 1});
+    return;
+  }
+  queue_.Return(request.model, request.place, Clock::now());
+  DispatchSoon();
+}
+
+void Forwarder::Fail(std::uint64_t id, const proto::Error& error) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) {
+    return;
+  }
+  const Handler handler = std::move(found->second.handler);
+  requests_.erase(found);
+  handler({ResponseOf(error), /*is_last=*/true});
+}
+
+void Forwarder::Cancel(std::uint64_t id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) {
+    return;
+  }
+  if (const std::shared_ptr<Replica> replica = found->second.replica) {
+    replica->load.OnDropped(id);
+    replica->connection->Cancel(found->second.sent_id);
+  } else {
+    queue_.Remove(id);
+  }
+  requests_.erase(id);
+  if (queue_.size() > 0) {
+    DispatchSoon();
+  }
+}
+
+void Forwarder::ArmTimer() {
+  const std::optional<Clock::time_point> next = queue_.next_expiry();
+  if (next == timer_end_) {
+    return;
+  }
+  timer_end_ = next;
+  timer_.cancel();
+  if (next) {
+    timer_.expires_at(*next);
+    timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      const auto self = weak.lock();
+      if (!error && self != nullptr) {
+        self->timer_end_.reset();
+        self->DispatchSoon();
+      }
+    });
+  }
+}
+
+}  // namespace scorecast::coordinator

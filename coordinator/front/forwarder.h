@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "coordinator/front/body_pieces.h"
+#include "coordinator/front/front_queue.h"
+#include "coordinator/front/replica_choice.h"
+#include "coordinator/front/replica_load.h"
+#include "coordinator/front/replicas.h"
+#include "coordinator/schedule/client_id.h"
+#include "coordinator/schedule/clock.h"
+#include "proto/scorecast.pb.h"
+
+namespace scorecast::coordinator {
+
+struct ForwarderOptions {
+  FrontQueueOptions queue;
+  OutstandingLimit outstanding;
+};
+
+/// A request of a front's client, which the front has let in.
+struct FrontRequest {
+  v1::Request message;                    ///< `request_id` and `forwarded` do not matter.
+  std::string model;                      ///< The one that it names; empty if it names none.
+  ClientId client;                        ///< Its address is what replicas call it.
+  std::optional<v1::ForwardedKey> key{};  ///< Set if the client is the holder of a key.
+  Clock::time_point arrived = Clock::now();
+  std::optional<Clock::time_point> deadline = std::nullopt;
+};
+
+/// A part of the reply to a request.
+struct FrontReply {
+  /// Without `request_id` and `status`. Its `error` is that of a replica or of the front itself.
+  v1::Response response;
+  bool is_last = false;
+};
+
+/// Takes requests to replicas, and replies back. A request waits in a FrontQueue until a replica
+/// has room, goes to the one where it is predicted to end first, and to another one if that is
+/// lost, or refuses it because it drains, before any part of the reply has come. A reply that has
+/// begun ends with an error then. Of R replicas, a request is sent at most R + 2 times, so that one
+/// that ends every replica does not go round for ever.
+///
+/// Used only on its executor, which runs one handler at a time. Owned by a std::shared_ptr.
+class Forwarder : public std::enable_shared_from_this<Forwarder> {
+ public:
+  /// Called for each part of a reply, the last one included. May call any function of the
+  /// forwarder.
+  using Handler = std::function<void(FrontReply)>;
+
+  Forwarder(const boost::asio::any_io_executor& executor, Replicas& replicas,
+            const ForwarderOptions& options);
+
+  /// Begins to take requests to the replicas. Called once.
+  void Start();
+  /// Returns the id by which the request can be cancelled. The handler is never called from inside
+  /// the call.
+  std::uint64_t Forward(FrontRequest request, Handler handler);
+  /// The client has left: the handler is not called any more, and the replica is told. Does
+  /// nothing if the reply has ended.
+  void Cancel(std::uint64_t id);
+  /// Drops all requests without calling their handlers. Called before the replicas are destroyed,
+  /// and as the last of all calls.
+  void Close();
+
+  /// Requests whose replies have not ended.
+  std::size_t in_flight() const { return requests_.size(); }
+  /// Those that wait here.
+  std::size_t waiting() const { return queue_.size(); }
+
+ private:
+  /// One request's life.
+  struct Ongoing {
+    std::string message;            ///< Serialised; empty when the reply has begun.
+    std::size_t bytes = 0;          ///< Of `message`.
+    std::vector<BodyPiece> pieces;  ///< Of its body.
+    std::string model;              ///< Of the line in which it waits.
+    WaitingRequest place;
+    std::optional<v1::ForwardedKey> key;
+    Clock::time_point arrived;
+    Handler handler;
+    std::shared_ptr<Replica> replica;  ///< Null while it waits.
+    std::uint64_t sent_id = 0;         ///< Of ReplicaConnection::Send.
+    std::size_t tries = 0;
+    bool has_begun = false;  ///< A part of the reply has been passed on.
+  };
+  using Requests = std::map<std::uint64_t, Ongoing>;
+
+  TimePerByte TimeOf(const std::string& model) const;
+  UsableReplicas UsableFor(const ReplicaGroup* group) const;
+  void DispatchSoon();
+  /// Ends what has expired, and sends what replicas have room for.
+  void Dispatch();
+  /// Tells the queue which models have replicas, and moves requests whose group has become known.
+  void SortByModel(Clock::time_point now);
+  void Serve(const ReplicaGroup& group, Clock::time_point now);
+  void SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
+              Clock::time_point now);
+  v1::Forwarded ForwardedOf(const Ongoing& request, Clock::time_point now) const;
+  void OnReply(std::uint64_t id, ReplicaReply reply);
+  /// The reply has begun: the replica has room for another one.
+  void NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response);
+  /// Puts it back into the queue, or ends it if it has been sent too often.
+  void SendElsewhere(std::uint64_t id, Ongoing& request, const std::string& why);
+  void Fail(std::uint64_t id, const proto::Error& error);
+  void ArmTimer();
+
+  const boost::asio::any_io_executor executor_;
+  Replicas& replicas_;
+  const ForwarderOptions options_;
+  FrontQueue queue_;
+  std::map<std::string, TimePerByte> times_;  ///< By model, of those that have replied.
+  Requests requests_;
+  std::uint64_t last_id_ = 0;
+  boost::asio::steady_timer timer_;
+  std::optional<Clock::time_point> timer_end_;  ///< Unset if the timer does not run.
+  bool will_dispatch_ = false;
+  bool is_closed_ = false;
+};
+
+}  // namespace scorecast::coordinator

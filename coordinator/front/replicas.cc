@@ -1,0 +1,138 @@
+#include "coordinator/front/replicas.h"
+
+#include <utility>
+
+#include "proto/base/one_line.h"
+#include "proto/log/log.h"
+
+namespace scorecast::coordinator {
+
+Replicas::Replicas(const boost::asio::any_io_executor& executor, ReplicaOptions options)
+    : executor_(executor), options_(std::make_shared<const ReplicaOptions>(std::move(options))) {}
+
+Replicas::~Replicas() { Close(); }
+
+void Replicas::SetList(const std::vector<ListedReplica>& list) {
+  std::erase_if(retired_, [](const auto& connection) { return connection->has_ended(); });
+  std::map<std::string, std::shared_ptr<Replica>> before = std::exchange(listed_, {});
+  std::vector<std::string> names;
+  for (const ListedReplica& listed : list) {
+    names.push_back(listed.name);
+    const auto old = before.find(listed.name);
+    if (old != before.end() && old->second->connection->address() == listed.address) {
+      listed_.insert(before.extract(old));
+    }
+  }
+  for (const auto& [name, replica] : before) {
+    groups_.Leave(name);
+    Retire(replica);
+  }
+  groups_.SetListed(names);
+  for (const ListedReplica& listed : list) {
+    if (!listed_.contains(listed.name)) {
+      listed_.emplace(listed.name, Begin(listed));
+    }
+  }
+  LogDifferences();
+  Tell();
+}
+
+std::shared_ptr<Replica> Replicas::Begin(const ListedReplica& listed) {
+  auto replica = std::make_shared<Replica>();
+  // The replica owns the connection, which calls no event after Retire or Close.
+  Replica* const own = replica.get();
+  const auto name = std::make_shared<const std::string>(listed.name);
+  replica->connection = std::make_shared<ReplicaConnection>(
+      executor_, listed.name, listed.address, options_,
+      ReplicaConnection::Events{.ready = [this, own, name] { OnStatus(*name, *own); },
+                                .status = [this, own, name] { OnStatus(*name, *own); },
+                                .lost = [this, own, name] { OnLost(*name, *own); }});
+  replica->connection->Start();
+  return replica;
+}
+
+void Replicas::Retire(const std::shared_ptr<Replica>& replica) {
+  proto::LogInfo("replica {} at {} is listed no more", replica->connection->name(),
+                 replica->connection->address());
+  replica->load.OnLost();
+  retired_.push_back(replica->connection);
+  replica->connection->Retire();
+}
+
+void Replicas::OnStatus(const std::string& name, Replica& replica) {
+  const ReplicaConnection& connection = *replica.connection;
+  replica.load.OnStatus(connection.status().predicted_seconds(), connection.is_usable(),
+                        Clock::now());
+  SetThere(name, replica, !connection.status().draining());
+  Tell();
+}
+
+void Replicas::OnLost(const std::string& name, Replica& replica) {
+  replica.load.OnLost();
+  SetThere(name, replica, false);
+  Tell();
+}
+
+void Replicas::SetThere(const std::string& name, Replica& replica, bool is_there) {
+  if (replica.is_there == is_there) {
+    return;
+  }
+  replica.is_there = is_there;
+  if (is_there) {
+    groups_.Join(name, ReplicaFacts::Of(replica.connection->hello()));
+  } else {
+    groups_.Leave(name);
+  }
+  LogDifferences();
+}
+
+void Replicas::LogDifferences() {
+  for (const auto& [name, replica] : listed_) {
+    if (!replica->is_there) {
+      continue;
+    }
+    const std::string& model = replica->connection->hello().model();
+    std::string difference = groups_.DifferenceOf(name);
+    if (difference == replica->difference) {
+      continue;
+    }
+    if (difference.empty()) {
+      proto::LogInfo("replica {} is used: it has what the others of {} have", name,
+                     proto::Quoted(model));
+    } else {
+      proto::LogWarning("replica {} is not used, because it differs from the others of {}: {}",
+                        name, proto::Quoted(model), difference);
+    }
+    replica->difference = std::move(difference);
+  }
+}
+
+std::vector<std::shared_ptr<Replica>> Replicas::UsableOf(const ReplicaGroup& group) const {
+  std::vector<std::shared_ptr<Replica>> usable;
+  for (const std::string& name : group.members) {
+    const std::shared_ptr<Replica>& replica = listed_.at(name);
+    if (replica->load.is_usable()) {
+      usable.push_back(replica);
+    }
+  }
+  return usable;
+}
+
+void Replicas::Close() {
+  changed_ = nullptr;
+  for (const auto& connection : std::exchange(retired_, {})) {
+    connection->Close();
+  }
+  for (const auto& [name, replica] : std::exchange(listed_, {})) {
+    replica->connection->Close();
+  }
+  groups_.SetListed({});
+}
+
+void Replicas::Tell() const {
+  if (changed_) {
+    changed_();
+  }
+}
+
+}  // namespace scorecast::coordinator

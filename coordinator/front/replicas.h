@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "coordinator/front/replica_connection.h"
+#include "coordinator/front/replica_groups.h"
+#include "coordinator/front/replica_list.h"
+#include "coordinator/front/replica_load.h"
+
+namespace scorecast::coordinator {
+
+/// A replica at one address.
+struct Replica {
+  std::shared_ptr<ReplicaConnection> connection;
+  ReplicaLoad load;
+  bool is_there = false;   ///< It is connected, and does not drain.
+  std::string difference;  ///< See ReplicaGroups::DifferenceOf; as it was logged last.
+};
+
+/// A front's replicas: those that are listed, their connections, and the groups that they form.
+/// One that is listed no more, or elsewhere, replies to what it has in flight, and gets no further
+/// requests. Used only on its executor, which runs one handler at a time.
+class Replicas {
+ public:
+  Replicas(const boost::asio::any_io_executor& executor, ReplicaOptions options);
+  /// Calls Close.
+  ~Replicas();
+  Replicas(const Replicas&) = delete;
+  Replicas& operator=(const Replicas&) = delete;
+
+  /// `changed` is called when a replica can be used that could not be before, or the other way
+  /// round, or has said its state.
+  void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
+  void SetList(const std::vector<ListedReplica>& list);
+  /// Ends all connections. What is in flight is lost.
+  void Close();
+
+  const ReplicaGroups& groups() const { return groups_; }
+  /// Those that are listed, by name.
+  const std::map<std::string, std::shared_ptr<Replica>>& listed() const { return listed_; }
+  /// Members of the group that can be used now, in the order of the list.
+  std::vector<std::shared_ptr<Replica>> UsableOf(const ReplicaGroup& group) const;
+
+ private:
+  std::shared_ptr<Replica> Begin(const ListedReplica& listed);
+  void Retire(const std::shared_ptr<Replica>& replica);
+  void OnStatus(const std::string& name, Replica& replica);
+  void OnLost(const std::string& name, Replica& replica);
+  /// Lets it join or leave its group.
+  void SetThere(const std::string& name, Replica& replica, bool is_there);
+  void LogDifferences();
+  void Tell() const;
+
+  const boost::asio::any_io_executor executor_;
+  const std::shared_ptr<const ReplicaOptions> options_;
+  std::function<void()> changed_;
+  std::map<std::string, std::shared_ptr<Replica>> listed_;
+  std::vector<std::shared_ptr<ReplicaConnection>> retired_;
+  ReplicaGroups groups_;
+};
+
+}  // namespace scorecast::coordinator

@@ -1,0 +1,409 @@
+#include "coordinator/front/forwarder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/coordinator/front/front_fixture.h"
+
+namespace scorecast::coordinator {
+namespace forwarder_test {
+
+using std::chrono::milliseconds;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using ForwarderTest = FrontFixture;
+
+std::string RandomText(unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text(20'000, ' ');
+  for (char& c : text) {
+    c = static_cast<char>('a' + random() % 26);
+  }
+  return text;
+}
+
+v1::Response PartOf(const v1::Request& request, const std::string& body, bool is_last = false) {
+  v1::Response response;
+  response.set_request_id(request.request_id());
+  response.mutable_http()->set_status(200);
+  response.mutable_http()->set_body(body);
+  response.mutable_http()->set_last(is_last);
+  return response;
+}
+
+TEST_F(ForwarderTest, ReplicasAreToldWhoseRequestItIs) {
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  FrontRequest request = RequestOf("1", "alice");
+  request.client.network = "n";
+  request.key.emplace().set_priority(3);
+  request.arrived = Clock::now() - std::chrono::seconds(5);
+  request.deadline = Clock::now() + std::chrono::hours(2);
+  Forward(std::move(request));
+  EXPECT_EQ(EndOf("1"), "a:1");
+  const v1::Forwarded& forwarded = a_.seen.at(0).forwarded();
+  EXPECT_EQ(forwarded.client(), "alice");
+  EXPECT_EQ(forwarded.network(), "n");
+  EXPECT_EQ(forwarded.key().priority(), 3);
+  EXPECT_GE(forwarded.waited_us(), 5'000'000);
+  EXPECT_LE(forwarded.timeout_us(), 7'200'000'000);
+  EXPECT_GT(forwarded.timeout_us(), 3'600'000'000);
+  const v1::Response& response = replies_["1"].at(0).response;
+  EXPECT_EQ(response.request_id(), 0U);
+  EXPECT_FALSE(response.has_status());
+}
+
+TEST_F(ForwarderTest, PartsArePassedOnAsTheyCome) {
+  a_.holds = true;
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return a_.held.size() == 1; }));
+  a_.Send(PartOf(a_.held[0], "x"));
+  ASSERT_TRUE(Run([this] { return replies_["1"].size() == 1; }));
+  EXPECT_FALSE(replies_["1"][0].is_last);
+  a_.Send(PartOf(a_.held[0], "y", /*is_last=*/true));
+  EXPECT_EQ(EndOf("1"), "y");
+  EXPECT_THAT(replies_["1"], SizeIs(2));
+  EXPECT_EQ(forwarder_->in_flight(), 0U);
+}
+
+TEST_F(ForwarderTest, ErrorsOfAReplicaArePassedOn) {
+  a_.holds = true;
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return a_.held.size() == 1; }));
+  v1::Response refusal;
+  refusal.set_request_id(a_.held[0].request_id());
+  refusal.mutable_error()->set_code(429);
+  refusal.mutable_error()->set_reason("rate_limit_exceeded");
+  a_.Send(refusal);
+  EXPECT_EQ(EndOf("1"), "rate_limit_exceeded");
+}
+
+TEST_F(ForwarderTest, AReplicaHasABoundedNumberOfRequests) {
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int i = 0; i < 10; ++i) {
+    Forward(std::to_string(i));
+  }
+  ASSERT_TRUE(Run([this] { return Held() == 4; }));
+  EXPECT_EQ(a_.held.size(), 2U);
+  EXPECT_EQ(b_.held.size(), 2U);
+  EXPECT_EQ(forwarder_->waiting(), 6U);
+  // A reply that has begun makes room for another request.
+  a_.Send(PartOf(a_.held[0], "x"));
+  ASSERT_TRUE(Run([this] { return Held() == 5; }));
+  EXPECT_EQ(a_.held.size(), 3U);
+  while (ended_ < 10) {
+    ASSERT_TRUE(Run([this] { return Held() > 0 || ended_ == 10; }));
+    a_.AnswerAll();
+    b_.AnswerAll();
+  }
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 10U) << "each was sent once";
+}
+
+TEST_F(ForwarderTest, RequestsGoWhereTheirTextIsCached) {
+  options_.outstanding = {.seconds = 100, .requests = 2};
+  ASSERT_TRUE(StartWith());
+  const std::string first = RandomText(1);
+  const std::string second = RandomText(2);
+  Forward("1" + first);
+  EXPECT_EQ(EndOf("1" + first), "a:1" + first);
+  a_.status.set_predicted_seconds(1e-6);
+  Forward("2" + second);
+  EXPECT_EQ(EndOf("2" + second), "a:2" + second) << "it did not know yet";
+  Forward("3" + second);
+  EXPECT_EQ(EndOf("3" + second), "a:3" + second) << "the text is there";
+  Forward("4");
+  EXPECT_EQ(EndOf("4"), "b:4") << "the wait is shorter there";
+}
+
+TEST_F(ForwarderTest, APoliteClientIsServedBesideAHogAtTwoReplicas) {
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int i = 0; i < 40; ++i) {
+    Forward(RequestOf("h" + std::to_string(i), "hog"));
+  }
+  ASSERT_TRUE(Run([this] { return Held() == 4; }));
+  for (int i = 0; i < 6; ++i) {
+    Forward(RequestOf("p" + std::to_string(i), "polite"));
+  }
+  while (ended_ < 46) {
+    ASSERT_TRUE(Run([this] { return Held() > 0; }));
+    FakeReplica& turn = ended_ % 2 == 0 ? a_ : b_;
+    FakeReplica& one = !turn.held.empty() ? turn : a_.held.empty() ? b_ : a_;
+    const v1::Request request = one.held.front();
+    one.held.erase(one.held.begin());
+    one.Answer(request);
+    const int before = ended_;
+    const std::size_t left = 45 - static_cast<std::size_t>(ended_);
+    ASSERT_TRUE(Run([&] { return ended_ > before && Held() == std::min<std::size_t>(4, left); }));
+  }
+  // Four requests of the hog were at the replicas. Of the next ones, every second is the polite
+  // client's, or more, because it was idle.
+  const std::string begun = order_.substr(4, 12);
+  EXPECT_EQ(std::count(begun.begin(), begun.end(), 'p'), 6) << order_;
+}
+
+TEST_F(ForwarderTest, NothingIsLostWithAReplicaThatDies) {
+  options_.outstanding = {.seconds = 1e9, .requests = 2};
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int i = 0; i < 100; ++i) {
+    Forward(std::to_string(i));
+  }
+  ASSERT_TRUE(Run([this] { return Held() == 100; }));
+  EXPECT_GE(a_.held.size(), 30U);
+  EXPECT_GE(b_.held.size(), 30U);
+  const std::size_t lost = a_.held.size();
+  a_.Die();
+  ASSERT_TRUE(Run([this] { return b_.held.size() == 100; }));
+  b_.AnswerAll();
+  ASSERT_TRUE(Run([this] { return ended_ == 100; }));
+  for (int i = 0; i < 100; ++i) {
+    const std::string body = std::to_string(i);
+    EXPECT_THAT(replies_[body], SizeIs(1));
+    EXPECT_EQ(EndOf(body), "b:" + body);
+  }
+  EXPECT_EQ(b_.seen.size(), 100U);
+  EXPECT_EQ(a_.seen.size(), lost);
+  // It comes back, and is used again.
+  a_.holds = false;
+  a_.Revive();
+  ASSERT_TRUE(Run([this] { return Usable() == 2; }));
+  b_.Die();
+  Forward("again");
+  EXPECT_EQ(EndOf("again"), "a:again");
+}
+
+TEST_F(ForwarderTest, NothingIsLostWhileReplicasComeAndGo) {
+  options_.outstanding = {.seconds = 1e9, .requests = 2};
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int round = 0; round < 50; ++round) {
+    FakeReplica& dies = round % 2 == 0 ? a_ : b_;
+    FakeReplica& stays = round % 2 == 0 ? b_ : a_;
+    for (int i = 0; i < 10; ++i) {
+      Forward(std::to_string(round) + "." + std::to_string(i));
+    }
+    // Some requests are on their way then.
+    ASSERT_TRUE(Run([&] { return Held() >= static_cast<std::size_t>(round % 11); }));
+    dies.Die();
+    ASSERT_TRUE(Run([&] { return stays.held.size() == 10; }));
+    stays.AnswerAll();
+    ASSERT_TRUE(Run([&] { return ended_ == 10 * (round + 1); }));
+    dies.Revive();
+    ASSERT_TRUE(Run([this] { return Usable() == 2; }));
+  }
+  for (const auto& [body, replies] : replies_) {
+    ASSERT_THAT(replies, SizeIs(1));
+    EXPECT_THAT(EndOf(body), AnyOf("a:" + body, "b:" + body));
+  }
+}
+
+TEST_F(ForwarderTest, RequestsWaitForAReplicaIfAllHaveDied) {
+  a_.holds = true;
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return a_.held.size() == 1; }));
+  a_.Die();
+  ASSERT_TRUE(Run([this] { return forwarder_->waiting() == 1; }));
+  Forward("2");
+  b_.Revive();
+  EXPECT_EQ(EndOf("1"), "b:1");
+  EXPECT_EQ(EndOf("2"), "b:2");
+}
+
+TEST_F(ForwarderTest, WithoutReplicasRequestsAreRefused) {
+  options_.queue.patience = milliseconds(50);
+  a_.Die();
+  b_.Die();
+  Start();
+  Forward("1");
+  EXPECT_EQ(EndOf("1"), "no_replica");
+  const v1::Error& error = replies_["1"].at(0).response.error();
+  EXPECT_EQ(error.code(), 503);
+  EXPECT_TRUE(error.has_retry_after_seconds());
+}
+
+TEST_F(ForwarderTest, AReplicaThatDrainsGetsNoRequests) {
+  a_.is_draining = true;
+  ASSERT_TRUE(StartWith());
+  for (int i = 0; i < 6; ++i) {
+    Forward(std::to_string(i));
+    EXPECT_EQ(EndOf(std::to_string(i)), "b:" + std::to_string(i));
+  }
+  EXPECT_GE(a_.seen.size(), 1U);
+}
+
+TEST_F(ForwarderTest, AnHttpReplyMayRefuseBecauseItDrains) {
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return Held() == 1; }));
+  FakeReplica& drains = a_.held.empty() ? b_ : a_;
+  FakeReplica& other = &drains == &a_ ? b_ : a_;
+  drains.status.set_draining(true);
+  v1::Response refusal = PartOf(drains.held[0], "draining", /*is_last=*/true);
+  refusal.mutable_http()->set_status(503);
+  drains.Send(refusal);
+  ASSERT_TRUE(Run([&] { return other.held.size() == 1; }));
+  other.AnswerAll();
+  EXPECT_THAT(EndOf("1"), HasSubstr(":1"));
+}
+
+TEST_F(ForwarderTest, ARequestIsNotSentForEver) {
+  a_.is_draining = true;
+  b_.is_draining = true;
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  while (!HasEnded("1")) {
+    a_.SayStatus();  // It says that it can be used, and refuses.
+    b_.SayStatus();
+    ASSERT_TRUE(Run([this] { return HasEnded("1") || Usable() > 0; }));
+    io_.run_for(milliseconds(1));
+  }
+  EXPECT_EQ(EndOf("1"), "replica_lost");
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 4U) << "two more than there are replicas";
+}
+
+TEST_F(ForwarderTest, AReplyThatHasBegunEndsWithAnError) {
+  a_.holds = true;
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return a_.held.size() == 1; })) << "the first one if both are idle";
+  a_.Send(PartOf(a_.held[0], "x"));
+  ASSERT_TRUE(Run([this] { return replies_["1"].size() == 1; }));
+  a_.Die();
+  EXPECT_EQ(EndOf("1"), "replica_lost");
+  EXPECT_THAT(b_.seen, IsEmpty());
+}
+
+TEST_F(ForwarderTest, ACancelReachesTheReplica) {
+  a_.holds = true;
+  b_.holds = true;
+  options_.outstanding.requests = 1;
+  ASSERT_TRUE(StartWith());
+  const std::uint64_t sent = Forward("1");
+  ASSERT_TRUE(Run([this] { return Held() == 1; }));
+  Forward("2");
+  ASSERT_TRUE(Run([this] { return Held() == 2; }));
+  const std::uint64_t waiting = Forward("3");
+  Forward("4");
+  ASSERT_TRUE(Run([this] { return forwarder_->waiting() == 2; }));
+  forwarder_->Cancel(waiting);
+  EXPECT_EQ(forwarder_->waiting(), 1U);
+  forwarder_->Cancel(sent);
+  forwarder_->Cancel(sent);
+  ASSERT_TRUE(Run([this] { return a_.cancelled.size() + b_.cancelled.size() == 1; }));
+  ASSERT_TRUE(Run([this] { return Held() == 2; })) << "the fourth has its place";
+  a_.AnswerAll();
+  b_.AnswerAll();
+  ASSERT_TRUE(Run([this] { return ended_ == 2; }));
+  EXPECT_TRUE(HasEnded("2"));
+  EXPECT_TRUE(HasEnded("4"));
+  EXPECT_EQ(forwarder_->in_flight(), 0U);
+}
+
+TEST_F(ForwarderTest, DeadlinesPassInTheQueue) {
+  a_.holds = true;
+  b_.Die();
+  options_.outstanding.requests = 1;
+  ASSERT_TRUE(StartWith(1));
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return Held() == 1; }));
+  FrontRequest request = RequestOf("2");
+  request.deadline = Clock::now() + milliseconds(20);
+  Forward(std::move(request));
+  EXPECT_EQ(EndOf("2"), "deadline_passed");
+  EXPECT_EQ(replies_["2"].at(0).response.error().code(), 504);
+  EXPECT_FALSE(HasEnded("1"));
+}
+
+TEST_F(ForwarderTest, RefusesWhatWouldWaitTooLong) {
+  options_.queue.max_wait_seconds = 5;
+  a_.status.set_predicted_seconds(20);
+  b_.status.set_predicted_seconds(8);
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  EXPECT_EQ(EndOf("1"), "wait_too_long");
+  const v1::Error& error = replies_["1"].at(0).response.error();
+  EXPECT_EQ(error.code(), 429);
+  EXPECT_EQ(error.retry_after_seconds(), 3) << "the best replica's prediction";
+}
+
+TEST_F(ForwarderTest, RequestsGoToTheirModel) {
+  b_.hello = FactsOf("other");
+  ASSERT_TRUE(StartWith());
+  const auto forward = [this](const std::string& body, const std::string& model) {
+    FrontRequest request = RequestOf(body);
+    request.model = model;
+    Forward(std::move(request));
+  };
+  forward("1", "other");
+  forward("2", "m");
+  forward("3", "");
+  forward("4", "none");
+  EXPECT_EQ(EndOf("1"), "b:1");
+  EXPECT_EQ(EndOf("2"), "a:2");
+  EXPECT_EQ(EndOf("3"), "a:3");
+  EXPECT_EQ(EndOf("4"), "model_not_found");
+}
+
+TEST_F(ForwarderTest, RequestsThatCameBeforeTheReplicasFindTheirModel) {
+  Start();
+  FrontRequest named = RequestOf("1");
+  named.model = "m";
+  Forward(std::move(named));
+  Forward("2");
+  FrontRequest other = RequestOf("3");
+  other.model = "another name";
+  Forward(std::move(other));
+  for (const std::string body : {"1", "2", "3"}) {
+    EXPECT_THAT(EndOf(body), AnyOf("a:" + body, "b:" + body));
+  }
+}
+
+TEST_F(ForwarderTest, AReplicasLimitOfBytesCounts) {
+  a_.hello.set_max_request_bytes(2000);
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  Forward(std::string(2000, 'x'));
+  EXPECT_EQ(EndOf(std::string(2000, 'x')), "request_too_large");
+  Forward("1");
+  EXPECT_EQ(EndOf("1"), "a:1");
+}
+
+TEST_F(ForwarderTest, HandlersMayUseTheForwarder) {
+  ASSERT_TRUE(StartWith());
+  std::string second;
+  forwarder_->Forward(RequestOf("1"), [&](const FrontReply&) {
+    forwarder_->Forward(RequestOf("2"), [&](const FrontReply& reply) {
+      second = reply.response.http().body();
+      forwarder_->Close();
+    });
+  });
+  ASSERT_TRUE(Run([&] { return !second.empty(); }));
+  EXPECT_THAT(second, HasSubstr(":2"));
+  EXPECT_EQ(forwarder_->in_flight(), 0U);
+}
+
+}  // namespace forwarder_test
+}  // namespace scorecast::coordinator
