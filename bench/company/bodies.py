@@ -44,15 +44,21 @@ class Body:
 class BodyMaker:
     """Makes requests for one transport. Token ids are random."""
 
-    def __init__(self, http: bool, vocab_size: int) -> None:
+    def __init__(self, http: bool, vocab_size: int, labels: Sequence[int] | None = LABELS) -> None:
+        """`labels`: of scores. None if the model is a classifier, whose labels are its own."""
         self.http = http
+        self._labels = {"label_token_ids": labels} if labels else {}
         self.long_tokens = 0  # Of long requests.
         self._fresh = FreshTokens(vocab_size)
 
     def score(self, query_tokens: int, items: int = 2, item_tokens: int = 1, **fields: Any) -> Body:
-        """The probabilities of two labels behind each item."""
+        """The probabilities of two labels behind each item, or a classifier's scores of each pair."""
         return self._body("score", query_tokens + items * item_tokens, True, query=self._fresh.take(query_tokens),
-                          items=self._fresh.lists(items, item_tokens), label_token_ids=LABELS, **fields)
+                          items=self._fresh.lists(items, item_tokens), **self._labels, **fields)
+
+    def text(self, tokens: int) -> Body:
+        """A single text."""
+        return self.score(tokens - 1, items=1)
 
     def long(self) -> Body:
         return self.score(self.long_tokens - 2)

@@ -38,8 +38,8 @@ class Case:
     title: str
     company: Sequence[Company] = ()
     transports: Sequence[str] = ("socket", "http")
-    # Whether the company's requests are work like that of the polite client. The service is then that of the command line,
-    # its rows per second are measured, also without the polite client, and that asks for a tenth of the service.
+    # Whether the company's requests are work like that of the polite client. The service's rows per second are then measured,
+    # also without the polite client, and that asks for a tenth of the service.
     is_heavy: bool = False
     overload: float | None = None  # Beside polite clients, requests come at this multiple of the measured capacity.
     model: str | None = "demo"  # None: that of the command line.
@@ -75,8 +75,9 @@ def large_request(maker: BodyMaker, _: int) -> Body:
     return maker.score(LARGE_TOKENS - 2)
 
 
-def _heavy(name: str, title: str, body: Any = _ordinary, overload: float | None = None, **load: Any) -> Case:
-    return Case(name, title, [Load(body, HEAVY_BODIES, **load)], is_heavy=True, overload=overload, model=None)
+def _heavy(name: str, title: str, body: Any = _ordinary, overload: float | None = None, model: str | None = None,
+           **load: Any) -> Case:
+    return Case(name, title, [Load(body, HEAVY_BODIES, **load)], is_heavy=True, overload=overload, model=model)
 
 
 FAIRNESS = [
@@ -91,6 +92,9 @@ FAIRNESS = [
            lambda maker, _: maker.stream(STREAM_PROMPT_TOKENS, STREAM_TOKENS), in_flight=16),
     _heavy("batch", "a batch on one connection, as fast as it is read (HTTP: on 32 connections)",
            lambda maker, _: maker.score(300, 50, 10), in_flight=1024, http_in_flight=32),
+    # All of a text's rows see each other, so that it takes several passes that end between layers.
+    _heavy("texts", f"6 texts of {LARGE_TOKENS} tokens in flight, an encoder like ModernBERT-base",
+           lambda maker, _: maker.text(LARGE_TOKENS), in_flight=6, model="encoders-modernbert-base"),
 ]
 
 

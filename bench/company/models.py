@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.encoders.model import write_models
+from bench.encoders.shapes import SHAPES as ENCODERS
+
 _ROOT = Path(__file__).resolve().parents[2]
 _DEMO = _ROOT / "tests/demo_model/model"  # SentencePiece BPE, 2048 positions, 2560 tokens.
 _TOKENIZERS = _ROOT / "tests/coordinator/text/data"
+_ENCODER = "encoders-"
 _DEFAULT_TOKENIZER = "nfc"  # Byte-level BPE with an expression and NFC, as Qwen's.
 
 
@@ -36,9 +40,11 @@ SHAPES = {
 
 
 def model_directory(name: str, models: Path) -> Path:
-    """`name` is "demo", a shape, or SHAPE:TOKENIZER."""
+    """`name` is "demo", a shape, SHAPE:TOKENIZER, or "encoders-" and a shape of bench.encoders: the classifier."""
     if name == "demo":
         return _DEMO
+    if name.startswith(_ENCODER):
+        return write_models(ENCODERS[name.removeprefix(_ENCODER)], models)[False]
     shape, _, tokenizer = name.partition(":")
     directory = models / f"abuse-{name.replace(':', '-')}"
     if not (directory / "config.json").exists():
@@ -47,6 +53,11 @@ def model_directory(name: str, models: Path) -> Path:
             shutil.copy(file, directory)
         _write(SHAPES[shape], directory)
     return directory
+
+
+def is_classifier(about: dict[str, Any]) -> bool:
+    """`about`: its config.json."""
+    return about["architectures"][0].endswith("ForSequenceClassification")
 
 
 def config(directory: Path) -> dict[str, Any]:

@@ -111,6 +111,11 @@ class Service:
             with suppress(OSError):  # The peak is then that since the start.
                 Path(f"/proc/{pid}/clear_refs").write_text("5")
 
+    def cpu_seconds(self) -> float:
+        """Of all threads of all ranks. /proc/PID/stat would count in hundredths of a second."""
+        tasks = (task for pid in self.ranks for task in Path(f"/proc/{pid}/task").iterdir())
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
     def listening_ports(self) -> list[list[tuple[str, int]]]:
         """For each rank, the addresses at which it accepts connections, without those of the requests."""
         requests = {at[1] for at in (self.address, self.http_address, self.health_address) if at}

@@ -10,12 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.company.bodies import Body, BodyMaker
+from bench.company.bodies import LABELS, Body, BodyMaker
 from bench.company.cases import POLITE_REQUESTS, Case, Company, polite_connections, polite_texts
 from bench.company.clients import Clients
 from bench.company.load import POLITE_SOURCE, Load, Pipelined, Raw
 from bench.company.metrics import pass_bound_seconds
-from bench.company.models import config, model_directory
+from bench.company.models import config, is_classifier, model_directory
 from bench.company.service import Service
 from bench.company.wire import Response, ask
 
@@ -72,7 +72,8 @@ class Side:
         self.model = model
         self.http = http
         self.address = service.http_address if http else service.address
-        self.maker = BodyMaker(http, config(model)["vocab_size"])
+        about = config(model)
+        self.maker = BodyMaker(http, about["vocab_size"], None if is_classifier(about) else LABELS)
         self._bodies: dict[Any, list[Body]] = {}  # Of loads that have been started.
 
     @property
@@ -106,7 +107,7 @@ class Side:
 
     def polite_body(self) -> Body:
         """A request beside heavy clients."""
-        return self.maker.score(self.settings.polite_tokens - 2)
+        return self.maker.text(self.settings.polite_tokens)
 
     def polite_clients(self, case: Case, interval: float) -> Clients:
         """`interval`: of those beside heavy clients."""

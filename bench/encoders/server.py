@@ -37,9 +37,9 @@ class Server:
         """The time is that from sending the request to the reply's last byte."""
         if workload.name not in self._bodies:
             self._bodies[workload.name] = _body(texts_of(workload, self._shape), workload.embeds)
-        cpu, begin = self._cpu_seconds(), time.perf_counter()
+        cpu, begin = self._service.cpu_seconds(), time.perf_counter()
         data = self._reply(self._bodies[workload.name], workload.embeds, workload.title)
-        seconds, cpu = time.perf_counter() - begin, self._cpu_seconds() - cpu
+        seconds, cpu = time.perf_counter() - begin, self._service.cpu_seconds() - cpu
         return Measured(seconds, cpu, [value for result in _results(data, workload.embeds) for value in result[:COMPARED_VALUES]])
 
     def results(self, texts: list[Text], embeds: bool) -> list[list[float]]:
@@ -53,11 +53,6 @@ class Server:
         if response.status != 200:
             raise ServiceFailed(f"{self.name}: {title}: {response.status}: {data.decode(errors='replace')[:300]}")
         return data
-
-    def _cpu_seconds(self) -> float:
-        """Of all threads. /proc/PID/stat would count in hundredths of a second."""
-        tasks = (task for pid in self._service.ranks for task in Path(f"/proc/{pid}/task").iterdir())
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def version(self) -> str:
         """Dtype, libraries and kernel set, from the log."""
