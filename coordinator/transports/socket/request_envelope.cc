@@ -72,8 +72,9 @@ bool ReadHttp(CodedInputStream& in, const std::string& message, HttpEnvelope& ht
       }
       http.body_begin = static_cast<std::size_t>(in.CurrentPosition());
       http.body_size = static_cast<std::size_t>(size);
-      begin = in.CurrentPosition() + size;
-      return in.Skip(size);
+      const bool is_there = in.Skip(size);
+      begin = in.CurrentPosition();
+      return is_there;
     }
     if (!WireFormatLite::SkipField(&in, tag)) {
       return false;
@@ -113,7 +114,9 @@ RequestEnvelope EnvelopeOf(const std::string& message) {
         return WireFormatLite::SkipField(&in, tag);
     }
   });
-  return is_read ? envelope : RequestEnvelope();
+  // Nothing else reads the fields that follow those of an HTTP request.
+  const bool is_whole = !envelope.http || in.ConsumedEntireMessage();
+  return is_read && is_whole ? envelope : RequestEnvelope();
 }
 
 }  // namespace scorecast::coordinator

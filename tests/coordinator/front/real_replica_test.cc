@@ -119,10 +119,11 @@ class TlsReplicaTest : public RealReplicaTest {
   std::uint16_t Listen(FakeSocketServer& server) {
     ServerState state;
     state.ready = true;
-    return server.server().Listen(OpenListeningSocket("127.0.0.1", 0),
-                                  MakeFrameProtocol({}, [state] { return state; }),
-                                  {.tls = std::make_shared<TlsFiles>(ca_.Issue("server")),
-                                   .protocols = {std::string(proto::kTlsProtocol)}});
+    return server.server().Listen(
+        OpenListeningSocket("127.0.0.1", 0),
+        MakeFrameProtocol(server.service(), {}, [state] { return state; }),
+        {.tls = std::make_shared<TlsFiles>(ca_.Issue("server")),
+         .protocols = {std::string(proto::kTlsProtocol)}});
   }
 
   const reference::TempDirectory directory_;

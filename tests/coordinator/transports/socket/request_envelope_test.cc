@@ -113,6 +113,22 @@ TEST(RequestEnvelope, OfAnHttpRequestIsReadInBoundedTimeAndMemory) {
   EXPECT_FALSE(EnvelopeOf(message + fields).http);
 }
 
+TEST(RequestEnvelope, IsEmptyIfFieldsBesideTheHttpRequestAreTooManyToRead) {
+  std::string message = HttpRequestWith("body").SerializeAsString();
+  for (int i = 0; i < 63; ++i) {
+    message += "\x98\x06\x01";  // Field 99, which there is not.
+  }
+  v1::Request forwarded;
+  forwarded.mutable_forwarded()->set_client("192.0.2.7");
+  EXPECT_FALSE(EnvelopeOf(message + forwarded.SerializeAsString()).http);
+}
+
+TEST(HttpRequest, HasFieldsOfTheHeaderThatAreNotUtf8) {
+  const auto passed = ReadHttpRequest("\x12\x01/\x3a\x02*\xff");
+  ASSERT_TRUE(passed);
+  EXPECT_EQ(passed->request.accept_encoding, "*\xff");
+}
+
 TEST(HttpRequest, MustHaveTextsInUtf8) {
   EXPECT_FALSE(ReadHttpRequest("\x12\x01\xff")) << "the path";
   EXPECT_TRUE(ReadHttpRequest("\x12\x01/"));
