@@ -128,7 +128,7 @@ def _flags() -> argparse.Namespace:
     return flags
 
 
-def _markdown(all_figures: list[ClientsFigures]) -> str:
+def markdown(all_figures: list[ClientsFigures]) -> str:
     header = ["dtype", "clients", "requests/s", "p50, ms", "p99, ms", "rows of a pass", "in passes, %", "products of a pass, %",
               "products of all time, %", "CPU of a request, ms", "failures"]
     rows = []
@@ -163,7 +163,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     about: dict[str, Any] = {"shape": flags.shape, "kernel": flags.kernel, "threads": flags.threads, "seconds": flags.seconds}
-    print_result(_markdown(all_figures), {"about": about, "figures": all_figures}, flags.json)
+    print_result(markdown(all_figures), {"about": about, "figures": all_figures}, flags.json)
     return 0
 
 
