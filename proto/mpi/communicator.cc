@@ -125,6 +125,12 @@ Communicator Communicator::OnThisHost() const {
   return Communicator(host);
 }
 
+Communicator Communicator::Split(int number) const {
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(comm_, number, rank_, &part);
+  return Communicator(part);
+}
+
 MPI_Comm Communicator::Duplicate() const {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(comm_, &comm);

@@ -45,6 +45,8 @@ class Communicator {
   /// The ranks of this group that run on this host.
   Communicator OnThisHost() const;
   int RanksOnThisHost() const { return OnThisHost().size(); }
+  /// The ranks of this group that give the same number, which is not negative.
+  Communicator Split(int number) const;
 
   /// A communicator of the same ranks, for the messages of one object. The caller frees it.
   MPI_Comm Duplicate() const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 
 namespace scorecast::shard {
 
@@ -14,20 +13,17 @@ void AddOverRanks(RowExchange& exchange, std::int64_t summand_row_bytes, std::sp
   const std::size_t most =
       std::min(static_cast<std::size_t>(summand_row_bytes) / sizeof(float), sums.size());
   const RowSlices owners = exchange.Even(1);
-  // Rows of one size only: a transport keeps what it needs for each size.
+  // Rows of one size only: the exchange keeps an MPI type for each size.
   const std::span<float> sum = sums.first(most);
   const RowPlane plane = {reinterpret_cast<std::byte*>(sum.data()),
                           static_cast<std::int64_t>(sum.size_bytes())};
   while (!numbers.empty()) {
     const std::span<float> row = numbers.first(std::min(numbers.size(), most));
     std::ranges::copy(row, reinterpret_cast<float*>(exchange.summands()));
-    exchange.ExchangeSummands(owners);
+    exchange.ExchangeSummands(owners, SummandType::kFloat32);
     if (exchange.Own(owners).size() > 0) {
       std::ranges::fill(sum, 0.0F);
-      for (int rank = 0; rank < exchange.ranks(); ++rank) {
-        const auto* part = reinterpret_cast<const float*>(exchange.part(rank));
-        std::transform(part, part + row.size(), sum.begin(), sum.begin(), std::plus());
-      }
+      exchange.AddSummands(0, sum.first(row.size()));
     }
     exchange.ShareRows(owners, {&plane, 1});
     std::ranges::copy(sum.first(row.size()), row.begin());

@@ -7,7 +7,7 @@
 
 namespace scorecast::shard {
 
-/// Adds up each of the numbers over the ranks, in rank order. Collective, with equally many numbers
+/// Adds up each of the numbers over the ranks, in float32. Collective, with equally many numbers
 /// on every rank, between a ShareRows and the next ExchangeSummands. Few numbers are meant: they
 /// travel in rows as long as summands, one row at a time.
 ///

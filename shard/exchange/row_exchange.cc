@@ -6,147 +6,90 @@
 #include <utility>
 
 #include "proto/base/check.h"
+#include "proto/base/count.h"
 #include "proto/base/expected.h"
-#include "shard/exchange/row_messages.h"
+#include "shard/exchange/host_ranks.h"
 #include "shard/exchange/shared_window.h"
-#include "shard/runtime/aligned_buffer.h"
-#include "shard/runtime/touch_pages.h"
 
 namespace scorecast::shard {
 namespace {
 
-std::span<std::byte> BytesOf(std::byte* data, std::int64_t size) {
-  return {data, static_cast<std::size_t>(size)};
-}
+/// Rows of a host's sums that one task adds up.
+constexpr std::int64_t kRowsPerTask = 4;
 
-/// A group of one rank, in which nothing is exchanged.
-class OneRank : public RowTransport {
- public:
-  explicit OneRank(const RowSizes& sizes)
-      : sizes_(sizes),
-        summands_(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes)),
-        shared_rows_(static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes)) {}
-
-  std::byte* summands() override { return summands_.data(); }
-  std::byte* shared_rows() override { return shared_rows_.data(); }
-  const std::byte* part(int /*rank*/) const override { return summands_.data(); }
-  void Touch(std::int64_t rows, ThreadPool& pool) override {
-    TouchPages(BytesOf(summands(), rows * sizes_.summand_bytes), pool);
-    TouchPages(BytesOf(shared_rows(), rows * sizes_.shared_bytes), pool);
-  }
-  void ExchangeSummands(const RowSlices& /*owners*/) override {}
-  void ShareRows(const RowSlices& /*owners*/, std::span<const RowPlane> /*planes*/) override {}
-
- private:
-  RowSizes sizes_;
-  AlignedBuffer<std::byte> summands_;
-  AlignedBuffer<std::byte> shared_rows_;
-};
-
-/// Rows in a window: the summands of each rank in pages of its own, and the shared rows once. One
-/// barrier in each call is enough. Summands are read between the barriers of ExchangeSummands and
-/// ShareRows, and written outside of that time; shared rows are written in that time and read
-/// outside of it. So there is always a barrier between one rank's reading and another's writing.
-class RowWindow : public RowTransport {
- public:
-  RowWindow(std::unique_ptr<SharedWindow> window, int rank, int ranks, const RowSizes& sizes)
-      : window_(std::move(window)), rank_(rank), ranks_(ranks), sizes_(sizes) {}
-
-  std::byte* summands() override { return window_->of(rank_); }
-  std::byte* shared_rows() override { return window_->common(); }
-  const std::byte* part(int rank) const override {
-    return window_->of(rank) + first_own_row_ * sizes_.summand_bytes;
-  }
-  /// The first touch puts a page near the rank that writes it: summands near their rank, and shared
-  /// rows near the owners that they have in a pass of `rows` rows. Then each rank reads the rest,
-  /// because its own page table has no entry for a page that only others have touched.
-  void Touch(std::int64_t rows, ThreadPool& pool) override {
-    TouchPages(BytesOf(summands(), rows * sizes_.summand_bytes), pool);
-    const std::int64_t shared_bytes = rows * sizes_.shared_bytes;
-    const std::int64_t begin = shared_bytes * rank_ / ranks_;
-    const std::int64_t end = shared_bytes * (rank_ + 1) / ranks_;
-    TouchPagesToRead(BytesOf(shared_rows() + begin, end - begin), pool);
-    window_->Barrier();
-    for (int rank = 0; rank < ranks_; ++rank) {
-      TouchPagesToRead(BytesOf(window_->of(rank), rows * sizes_.summand_bytes), pool);
+/// A window on each host. If one of the hosts has none, none has, and every rank gets the reason.
+proto::Expected<std::unique_ptr<SharedWindow>, std::string> MakeWindows(
+    const proto::Communicator& group, const proto::Communicator& host, const RowSizes& sizes) {
+  std::unique_ptr<SharedWindow> window;
+  std::string obstacle;
+  proto::StartupPhase(group, [&] {
+    auto made =
+        SharedWindow::Make(host, static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes),
+                           static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes));
+    if (made) {
+      window = std::move(*made);
+    } else {
+      obstacle = made.error();
     }
-    TouchPagesToRead(BytesOf(shared_rows(), shared_bytes), pool);
-    window_->Barrier();
+  });
+  for (std::string& text : group.AllGather(obstacle)) {
+    if (!text.empty()) {
+      return proto::Unexpected(std::move(text));
+    }
   }
-  void ExchangeSummands(const RowSlices& owners) override {
-    first_own_row_ = owners.Of(rank_).begin;
-    window_->Barrier();
-  }
-  void ShareRows(const RowSlices& /*owners*/, std::span<const RowPlane> /*planes*/) override {
-    window_->Barrier();
-  }
-
- private:
-  std::unique_ptr<SharedWindow> window_;
-  int rank_;
-  int ranks_;
-  RowSizes sizes_;
-  std::int64_t first_own_row_ = 0;
-};
+  return window;
+}
 
 }  // namespace
 
-RowExchange::RowExchange(const proto::Communicator& group, std::int64_t max_rows,
-                         std::int64_t summand_row_bytes, std::int64_t shared_row_bytes,
-                         Transport transport)
-    : sizes_{max_rows, summand_row_bytes, shared_row_bytes},
+RowExchange::RowExchange(const proto::Communicator& group, const RowSizes& sizes,
+                         const Kernels& kernels, ThreadPool& pool, int ranks_a_host)
+    : sizes_(sizes),
       rank_(group.rank()),
-      ranks_(group.size()) {
-  proto::Check(0 <= max_rows && max_rows <= INT_MAX && 0 <= summand_row_bytes &&
-                   summand_row_bytes <= INT_MAX && 0 < shared_row_bytes &&
-                   shared_row_bytes <= INT_MAX,
+      ranks_(group.size()),
+      pool_(pool),
+      kernels_(kernels),
+      tree_(kernels, SummandType::kFloat32) {
+  proto::Check(0 <= sizes.max_rows && sizes.max_rows <= INT_MAX && 0 <= sizes.summand_bytes &&
+                   sizes.summand_bytes <= INT_MAX && 0 < sizes.shared_bytes &&
+                   sizes.shared_bytes <= INT_MAX,
                "rows have bytes, and neither these nor the number of rows exceed INT_MAX");
-  proto::Check(ranks_ == 1 || summand_row_bytes > 0, "ranks of a group exchange summands");
-  if (ranks_ == 1) {
-    transport_ = std::make_unique<OneRank>(sizes_);
-    description_ = "one rank";
-    return;
-  }
+  proto::Check(ranks_ == 1 || sizes.summand_bytes > 0, "ranks of a group exchange summands");
   std::string obstacle = "asked for";
-  if (transport == Transport::kFastest) {
-    obstacle = "several hosts";
-    if (group.Min(group.RanksOnThisHost()) == ranks_) {
-      auto window =
-          SharedWindow::Make(group, static_cast<std::size_t>(max_rows * summand_row_bytes),
-                             static_cast<std::size_t>(max_rows * shared_row_bytes));
-      if (window) {
-        transport_ = std::make_unique<RowWindow>(std::move(*window), rank_, ranks_, sizes_);
-        uses_shared_memory_ = true;
-        description_ = "shared window";
-        return;
-      }
+  if (ranks_ > 1 && ranks_a_host != 1) {
+    const proto::Communicator host =
+        ranks_a_host == kAsTheyAre ? group.OnThisHost() : group.Split(rank_ / ranks_a_host);
+    const auto ranks_of_each = RanksOfEachHost(group, host);
+    auto window =
+        ranks_of_each ? MakeWindows(group, host, sizes) : proto::Unexpected(ranks_of_each.error());
+    if (window) {
+      ranks_a_host_ = *ranks_of_each;
+      lane_ = host.rank();
+      memory_ = std::make_unique<HostMemory>(std::move(*window), lane_, ranks_a_host_, sizes);
+    } else {
       obstacle = window.error();
     }
   }
-  transport_ = std::make_unique<RowMessages>(group, sizes_);
-  description_ = "messages (" + obstacle + ")";
-}
-
-template <typename Call>
-void RowExchange::Timed(proto::RankOperation operation, std::int64_t bytes, const Call& call) {
+  if (!memory_) {
+    proto::StartupPhase(group, [&] { memory_ = std::make_unique<HostMemory>(sizes); });
+  }
+  const int hosts = ranks_ / ranks_a_host_;
+  if (hosts > 1) {
+    messages_ = std::make_unique<RowMessages>(group, ranks_a_host_, sizes);
+  }
+  for (int rank = 0; rank < ranks_a_host_; ++rank) {
+    host_parts_.push_back({memory_->summands(rank), 1});
+  }
   if (ranks_ == 1) {
-    if (progress_ != nullptr) {
-      progress_->NextStep();
-    }
-    return;
+    description_ = "one rank";
+  } else if (hosts == 1) {
+    description_ = "shared window";
+  } else if (ranks_a_host_ > 1) {
+    description_ = "messages (" + proto::Count(static_cast<std::size_t>(hosts), "host") + " of " +
+                   proto::Count(static_cast<std::size_t>(ranks_a_host_), "rank") + ")";
+  } else {
+    description_ = "messages (" + obstacle + ")";
   }
-  const auto begin = std::chrono::steady_clock::now();
-  if (progress_ != nullptr) {
-    progress_->BeginWait(begin);
-  }
-  call();
-  const auto end = std::chrono::steady_clock::now();
-  if (progress_ != nullptr) {
-    progress_->EndWait(end, operation, static_cast<std::uint64_t>(bytes));
-  }
-  const std::chrono::duration<double> took = end - begin;
-  (uses_shared_memory_ ? cost_.wait_seconds : cost_.transfer_seconds) += took.count();
-  cost_.bytes += bytes;
 }
 
 RowSlices RowExchange::Even(std::int64_t rows) const {
@@ -163,17 +106,68 @@ void RowExchange::CheckRows(const RowSlices& owners) const {
                "every row has one owner, and the rows fit the exchange's buffers");
 }
 
-void RowExchange::Touch(std::int64_t rows, ThreadPool& pool) {
+void RowExchange::Touch(std::int64_t rows) {
   proto::Check(rows <= sizes_.max_rows, "rows that are touched fit the exchange's buffers");
-  transport_->Touch(rows, pool);
+  memory_->Touch(rows, pool_);
+  if (messages_) {
+    messages_->Touch(rows, pool_);
+  }
 }
 
-void RowExchange::ExchangeSummands(const RowSlices& owners) {
+void RowExchange::ExchangeSummands(const RowSlices& owners, SummandType type) {
   proto::Check(!has_exchanged_, "ExchangeSummands and ShareRows alternate");
   CheckRows(owners);
+  proto::Check(Own(owners).size() <= sizes_.MostOwnRows(ranks_),
+               "no rank owns more rows than its even share of the largest number");
   has_exchanged_ = true;
-  Timed(proto::RankOperation::kExchange, (ranks_ - 1) * Own(owners).size() * sizes_.summand_bytes,
-        [&] { transport_->ExchangeSummands(owners); });
+  tree_ = TreeSum(kernels_, type);
+  Timed(proto::RankOperation::kExchange, BytesOfSummands(owners), [&] {
+    Barrier();
+    if (messages_ && owners.rows() > 0) {
+      SendSums(owners);
+    }
+  });
+  own_parts_.clear();
+  const std::int64_t first = Own(owners).begin * sizes_.summand_bytes;
+  for (int host = 0; host < ranks_ / ranks_a_host_; ++host) {
+    if (messages_ && host != messages_->own_host()) {
+      own_parts_.push_back({messages_->sums_of(host), ranks_a_host_});
+      continue;
+    }
+    for (const SummandRows& part : host_parts_) {
+      own_parts_.push_back({part.rows + first, 1});
+    }
+  }
+}
+
+void RowExchange::SendSums(const RowSlices& owners) {
+  messages_->BeginReceiving(owners);
+  // Every host begins with the next one, so that not all send to the first at once.
+  for (int step = 1; step < messages_->hosts(); ++step) {
+    const int host = (messages_->own_host() + step) % messages_->hosts();
+    const proto::Range rows = messages_->OfLane(owners, host);
+    if (ranks_a_host_ == 1) {
+      messages_->SendSums(host, memory_->summands(lane_) + rows.begin * sizes_.summand_bytes,
+                          rows.size());
+      continue;
+    }
+    std::byte* sums = messages_->RoomFor(rows.size());
+    const std::int64_t numbers = sizes_.summand_bytes / BytesOf(tree_.type());
+    pool_.ParallelFor((rows.size() + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
+      const std::int64_t begin = rows.begin + task * kRowsPerTask;
+      const std::int64_t end = std::min(rows.end, begin + kRowsPerTask);
+      for (std::int64_t row = begin; row < end; ++row) {
+        tree_.WriteNode(host_parts_, row * sizes_.summand_bytes, numbers,
+                        sums + (row - rows.begin) * sizes_.summand_bytes);
+      }
+    });
+    messages_->SendSums(host, sums, rows.size());
+  }
+  messages_->Wait();
+}
+
+void RowExchange::AddSummands(std::int64_t own_row, std::span<float> sum) const {
+  tree_.AddTo(own_parts_, own_row * sizes_.summand_bytes, sum);
 }
 
 void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
@@ -184,8 +178,60 @@ void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> p
   for (const RowPlane& plane : planes) {
     row_bytes += plane.row_bytes;
   }
-  Timed(proto::RankOperation::kShare, (owners.rows() - Own(owners).size()) * row_bytes,
-        [&] { transport_->ShareRows(owners, planes); });
+  Timed(proto::RankOperation::kShare, (owners.rows() - Own(owners).size()) * row_bytes, [&] {
+    if (messages_ && owners.rows() > 0) {
+      messages_->ShareRows(owners, planes);
+    }
+    Barrier();
+  });
+}
+
+std::int64_t RowExchange::BytesOfSummands(const RowSlices& owners) const {
+  const std::int64_t own = Own(owners).size();
+  if (!messages_) {
+    return (ranks_ - 1) * own * sizes_.summand_bytes;
+  }
+  std::int64_t of_lane = 0;
+  for (int host = 0; host < messages_->hosts(); ++host) {
+    of_lane += messages_->OfLane(owners, host).size();
+  }
+  return ((messages_->hosts() - 1) * own + (ranks_a_host_ - 1) * of_lane) * sizes_.summand_bytes;
+}
+
+void RowExchange::Barrier() {
+  const auto begin = std::chrono::steady_clock::now();
+  memory_->Barrier();
+  if (memory_->is_shared()) {
+    cost_.wait_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+}
+
+template <typename Call>
+void RowExchange::Timed(proto::RankOperation operation, std::int64_t bytes, const Call& call) {
+  if (ranks_ == 1) {
+    if (progress_ != nullptr) {
+      progress_->NextStep();
+    }
+    return;
+  }
+  const double waited = cost_.wait_seconds;
+  const auto begin = std::chrono::steady_clock::now();
+  if (progress_ != nullptr) {
+    progress_->BeginWait(begin);
+  }
+  call();
+  const auto end = std::chrono::steady_clock::now();
+  if (progress_ != nullptr) {
+    progress_->EndWait(end, operation, static_cast<std::uint64_t>(bytes));
+  }
+  const double took = std::chrono::duration<double>(end - begin).count();
+  if (messages_) {
+    cost_.transfer_seconds += took - (cost_.wait_seconds - waited);
+  } else {
+    cost_.wait_seconds = waited + took;
+  }
+  cost_.bytes += bytes;
 }
 
 }  // namespace scorecast::shard

@@ -1,5 +1,6 @@
 #include "shard/exchange/row_messages.h"
 
+#include <algorithm>
 #include <climits>
 
 #include "proto/base/check.h"
@@ -8,12 +9,14 @@
 namespace scorecast::shard {
 namespace {
 
+constexpr int kTag = 0;  // MPI keeps messages from one rank to another in order.
+
 int Count(std::int64_t n) {
   proto::Check(0 <= n && n <= INT_MAX, "an MPI message's count fits int");
   return static_cast<int>(n);
 }
 
-/// One row as an MPI element, so that counts and offsets are in rows and messages may exceed 2 GiB.
+/// One row as an MPI element, so that counts are in rows and messages may exceed 2 GiB.
 MPI_Datatype RowType(std::int64_t bytes) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_contiguous(Count(bytes), MPI_BYTE, &type);
@@ -23,24 +26,21 @@ MPI_Datatype RowType(std::int64_t bytes) {
 
 }  // namespace
 
-RowMessages::RowMessages(const proto::Communicator& group, const RowSizes& sizes)
-    : sizes_(sizes), rank_(group.rank()), ranks_(group.size()) {
-  const std::int64_t most_own_rows = (sizes.max_rows + ranks_ - 1) / ranks_;
-  proto::Check(most_own_rows <= INT_MAX / ranks_, "the rows of all ranks' slices fit int");
-  const auto ranks = static_cast<std::size_t>(ranks_);
+RowMessages::RowMessages(const proto::Communicator& group, int ranks_a_host, const RowSizes& sizes)
+    : sizes_(sizes),
+      ranks_(group.size()),
+      ranks_a_host_(ranks_a_host),
+      hosts_(group.size() / ranks_a_host),
+      own_host_(group.rank() / ranks_a_host),
+      lane_(group.rank() % ranks_a_host),
+      sums_(static_cast<std::size_t>(hosts_)) {
+  const std::int64_t bytes = (hosts_ - 1) * sizes.MostOwnRows(ranks_) * sizes.summand_bytes;
   proto::StartupPhase(group, [&] {
-    summands_ =
-        AlignedBuffer<std::byte>(static_cast<std::size_t>(sizes.max_rows * sizes.summand_bytes));
-    shared_rows_ =
-        AlignedBuffer<std::byte>(static_cast<std::size_t>(sizes.max_rows * sizes.shared_bytes));
-    received_ = AlignedBuffer<std::byte>(
-        ranks * static_cast<std::size_t>(most_own_rows * sizes.summand_bytes));
+    received_ = AlignedBuffer<std::byte>(static_cast<std::size_t>(bytes));
+    if (ranks_a_host > 1) {
+      to_send_ = AlignedBuffer<std::byte>(static_cast<std::size_t>(bytes));
+    }
   });
-  parts_.resize(ranks, summands_.data());
-  send_counts_.resize(ranks);
-  send_offsets_.resize(ranks);
-  receive_counts_.resize(ranks);
-  receive_offsets_.resize(ranks);
   comm_ = group.Duplicate();
   summand_row_ = RowType(sizes.summand_bytes);
 }
@@ -54,52 +54,81 @@ RowMessages::~RowMessages() {
 }
 
 void RowMessages::Touch(std::int64_t rows, ThreadPool& pool) {
-  const auto touch = [&pool](AlignedBuffer<std::byte>& buffer, std::int64_t bytes) {
-    TouchPages(buffer.span().first(static_cast<std::size_t>(bytes)), pool);
-  };
-  const std::int64_t most_own_rows = (rows + ranks_ - 1) / ranks_;
-  touch(summands_, rows * sizes_.summand_bytes);
-  touch(shared_rows_, rows * sizes_.shared_bytes);
-  touch(received_, ranks_ * most_own_rows * sizes_.summand_bytes);
+  const auto bytes = static_cast<std::size_t>((hosts_ - 1) * ((rows + ranks_ - 1) / ranks_) *
+                                              sizes_.summand_bytes);
+  for (AlignedBuffer<std::byte>* buffer : {&received_, &to_send_}) {
+    TouchPages(buffer->span().first(std::min(bytes, buffer->size())), pool);
+  }
 }
 
-void RowMessages::ExchangeSummands(const RowSlices& owners) {
-  const proto::Range own = owners.Of(rank_);
-  for (int r = 0; r < ranks_; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    const proto::Range slice = owners.Of(r);
-    // A rank does not send the summands of its own rows to itself.
-    send_counts_[i] = r == rank_ ? 0 : Count(slice.size());
-    send_offsets_[i] = Count(slice.begin);
-    receive_counts_[i] = r == rank_ ? 0 : Count(own.size());
-    receive_offsets_[i] = Count(r * own.size());
-    parts_[i] = r == rank_ ? summands_.data() + own.begin * sizes_.summand_bytes
-                           : received_.data() + r * own.size() * sizes_.summand_bytes;
+void RowMessages::BeginReceiving(const RowSlices& owners) {
+  const std::int64_t own_rows = OfLane(owners, own_host_).size();
+  bytes_to_send_ = 0;
+  std::byte* next = received_.data();
+  for (int host = 0; host < hosts_; ++host) {
+    if (host != own_host_) {
+      Receive(next, own_rows, summand_row_, host);
+      sums_[static_cast<std::size_t>(host)] = next;
+      next += own_rows * sizes_.summand_bytes;
+    }
   }
-  proto::Check(own.size() <= (sizes_.max_rows + ranks_ - 1) / ranks_,
-               "no rank owns more rows than its even share of the largest number");
-  if (owners.rows() > 0) {
-    MPI_Alltoallv(summands_.data(), send_counts_.data(), send_offsets_.data(), summand_row_,
-                  received_.data(), receive_counts_.data(), receive_offsets_.data(), summand_row_,
-                  comm_);
+}
+
+std::byte* RowMessages::RoomFor(std::int64_t rows) {
+  std::byte* room = to_send_.data() + bytes_to_send_;
+  bytes_to_send_ += rows * sizes_.summand_bytes;
+  proto::Check(bytes_to_send_ <= static_cast<std::int64_t>(to_send_.size()),
+               "sums for other hosts fit their buffer");
+  return room;
+}
+
+void RowMessages::SendSums(int host, const std::byte* sums, std::int64_t rows) {
+  Send(sums, rows, summand_row_, host);
+}
+
+void RowMessages::Wait() {
+  if (requests_.empty()) {
+    return;
   }
+  MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+  requests_.clear();
 }
 
 void RowMessages::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
-  if (owners.rows() == 0) {
-    return;
-  }
-  for (int r = 0; r < ranks_; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    const proto::Range slice = owners.Of(r);
-    receive_counts_[i] = Count(slice.size());
-    receive_offsets_[i] = Count(slice.begin);
-  }
   for (const RowPlane& plane : planes) {
-    if (plane.row_bytes > 0) {
-      MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, plane.data, receive_counts_.data(),
-                     receive_offsets_.data(), SharedRow(plane.row_bytes), comm_);
+    if (plane.row_bytes == 0) {
+      continue;
     }
+    const MPI_Datatype row = SharedRow(plane.row_bytes);
+    const auto at = [&plane](proto::Range rows) {
+      return plane.data + rows.begin * plane.row_bytes;
+    };
+    const proto::Range own = OfLane(owners, own_host_);
+    for (int host = 0; host < hosts_; ++host) {
+      if (host != own_host_) {
+        const proto::Range rows = OfLane(owners, host);
+        Receive(at(rows), rows.size(), row, host);
+      }
+    }
+    // Every host begins with the next one, so that not all send to the first at once.
+    for (int step = 1; step < hosts_; ++step) {
+      Send(at(own), own.size(), row, (own_host_ + step) % hosts_);
+    }
+  }
+  Wait();
+}
+
+void RowMessages::Send(const std::byte* rows, std::int64_t count, MPI_Datatype row, int host) {
+  if (count > 0) {
+    MPI_Isend(rows, Count(count), row, RankOn(host), kTag, comm_,
+              &requests_.emplace_back(MPI_REQUEST_NULL));
+  }
+}
+
+void RowMessages::Receive(std::byte* rows, std::int64_t count, MPI_Datatype row, int host) {
+  if (count > 0) {
+    MPI_Irecv(rows, Count(count), row, RankOn(host), kTag, comm_,
+              &requests_.emplace_back(MPI_REQUEST_NULL));
   }
 }
 

@@ -9,40 +9,67 @@
 #include <mpi.h>
 
 #include "proto/mpi/communicator.h"
-#include "shard/exchange/row_transport.h"
+#include "shard/exchange/row_slices.h"
 #include "shard/runtime/aligned_buffer.h"
+#include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
-/// Rows that travel as MPI messages: for ranks on several hosts.
-class RowMessages : public RowTransport {
+/// The messages of a RowExchange between hosts with equally many consecutive ranks. Messages go
+/// only between ranks of one lane: those that have the same place among the ranks of their hosts.
+/// Messages without rows are not sent.
+class RowMessages {
  public:
   /// Collective. Throws StartupError, on every rank, if one of them lacks the memory.
-  RowMessages(const proto::Communicator& group, const RowSizes& sizes);
-  ~RowMessages() override;
+  RowMessages(const proto::Communicator& group, int ranks_a_host, const RowSizes& sizes);
+  ~RowMessages();
   RowMessages(const RowMessages&) = delete;
   RowMessages& operator=(const RowMessages&) = delete;
 
-  std::byte* summands() override { return summands_.data(); }
-  std::byte* shared_rows() override { return shared_rows_.data(); }
-  const std::byte* part(int rank) const override { return parts_[static_cast<std::size_t>(rank)]; }
-  void Touch(std::int64_t rows, ThreadPool& pool) override;
-  void ExchangeSummands(const RowSlices& owners) override;
-  void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) override;
+  int hosts() const { return hosts_; }
+  int own_host() const { return own_host_; }
+  /// The rows that this rank's lane has on a host.
+  proto::Range OfLane(const RowSlices& owners, int host) const {
+    return owners.Of(host * ranks_a_host_ + lane_);
+  }
+
+  /// Touches the buffers of exchanges of up to `rows` rows.
+  void Touch(std::int64_t rows, ThreadPool& pool);
+
+  // Summands of the rows of one owner, by host: BeginReceiving, then SendSums for each other host,
+  // then Wait.
+
+  /// Begins to receive the other hosts' sums of this rank's own rows.
+  void BeginReceiving(const RowSlices& owners);
+  /// Room for the sums of a host's rows until Wait: as many bytes as the rows of summands have.
+  std::byte* RoomFor(std::int64_t rows);
+  /// Sends sums of `rows` rows, which stay until Wait, to this lane's rank of another host.
+  void SendSums(int host, const std::byte* sums, std::int64_t rows);
+  /// Returns when everything is sent and received.
+  void Wait();
+  /// The sums of another host, of own rows only. Valid until the next BeginReceiving.
+  const std::byte* sums_of(int host) const { return sums_[static_cast<std::size_t>(host)]; }
+
+  /// Sends this rank's own rows to its lane, and receives the rows of that lane.
+  void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes);
 
  private:
   MPI_Datatype SharedRow(std::int64_t bytes);
+  int RankOn(int host) const { return host * ranks_a_host_ + lane_; }
+  void Send(const std::byte* rows, std::int64_t count, MPI_Datatype row, int host);
+  void Receive(std::byte* rows, std::int64_t count, MPI_Datatype row, int host);
 
   RowSizes sizes_;
-  int rank_;
   int ranks_;
-  AlignedBuffer<std::byte> summands_;
-  AlignedBuffer<std::byte> shared_rows_;
-  /// Summands of this rank's own rows: [ranks][own rows]. The place for this rank's summands is not
-  /// used.
-  AlignedBuffer<std::byte> received_;
-  std::vector<const std::byte*> parts_;
-  std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;  // In rows.
+  int ranks_a_host_;
+  int hosts_;
+  int own_host_;
+  int lane_;
+  AlignedBuffer<std::byte> received_;  // Sums of own rows, one host's after the other's.
+  AlignedBuffer<std::byte> to_send_;   // Empty if a host's sum is a rank's summands.
+  std::int64_t bytes_to_send_ = 0;
+  std::vector<const std::byte*> sums_;  // [hosts]
+  std::vector<MPI_Request> requests_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Datatype summand_row_ = MPI_DATATYPE_NULL;
   std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // The key is the number of bytes of a row.

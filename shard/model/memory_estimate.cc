@@ -58,8 +58,8 @@ std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& 
          static_cast<std::int64_t>(config.rope_tables.size()) *
              RopeTable::Bytes(config.head_dim, std::max(limits.max_rows, limits.text_rows)) +
          kFloat * limits.text_rows * h +
-         // Three parts: the rows that the ranks share; the summands, if they are used; other ranks'
-         // summands.
+         // Three parts: the rows that the ranks share; the summands, if they are used; summands and
+         // sums that travel between hosts, which are at most as many.
          kFloat * limits.max_rows * h * exchanged;
 }
 

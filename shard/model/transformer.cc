@@ -74,10 +74,11 @@ std::vector<RopeTable> MakeRopeTables(const ModelConfig& config) {
   return tables;
 }
 
-/// Whether summands are rounded to bfloat16 for the exchange. They are rounded also between ranks
-/// on one host, so that the bits do not depend on where the ranks are.
-bool SummandsAreBf16(int ranks, Precision precision) {
-  return ranks > 1 && precision != Precision::kFloat32;
+/// Summands are rounded to bfloat16 also between ranks on one host, so that the bits do not depend
+/// on where the ranks are.
+SummandType SummandTypeOf(int ranks, Precision precision) {
+  return ranks > 1 && precision != Precision::kFloat32 ? SummandType::kBfloat16
+                                                       : SummandType::kFloat32;
 }
 
 const ActivationKernels& ActivationOf(const Kernels& kernels, proto::Activation activation) {
@@ -101,13 +102,15 @@ constexpr std::int64_t kRowsPerTask = 4;
 
 RowExchange Transformer::MakeExchange(const proto::Communicator& group, const ModelConfig& config,
                                       Precision precision, const proto::PlanLimits& limits,
-                                      RowExchange::Transport transport) {
-  const std::int64_t element =
-      SummandsAreBf16(group.size(), precision) ? kFloatBytes / 2 : kFloatBytes;
-  // A shared row has at most h floats and a scale.
-  return {group, RoundUpRows(limits.max_rows),
-          UsesSummands(config, group.size() == 1) ? config.hidden_size * element : 0,
-          (config.hidden_size + 1) * kFloatBytes, transport};
+                                      const Kernels& kernels, ThreadPool& pool, int ranks_a_host) {
+  const std::int64_t number_bytes = BytesOf(SummandTypeOf(group.size(), precision));
+  const RowSizes sizes = {.max_rows = RoundUpRows(limits.max_rows),
+                          .summand_bytes = UsesSummands(config, group.size() == 1)
+                                               ? config.hidden_size * number_bytes
+                                               : 0,
+                          // At most h floats and a scale.
+                          .shared_bytes = (config.hidden_size + 1) * kFloatBytes};
+  return {group, sizes, kernels, pool, ranks_a_host};
 }
 
 Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint,
@@ -135,7 +138,7 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       work_(config, partition_, limits, arithmetic.layers(), pool.threads()),
       text_(static_cast<std::size_t>(limits.text_rows * config.hidden_size)),
       pass_buffers_(limits.max_rows),
-      summands_are_bf16_(SummandsAreBf16(exchange.ranks(), arithmetic.layers())),
+      summand_type_(SummandTypeOf(exchange.ranks(), arithmetic.layers())),
       exchange_(exchange) {
   files_read_ = embedding_.Files();
   if (config.read_head) {
@@ -160,7 +163,7 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
 void Transformer::Touch() {
   const proto::PlanLimits limits = proto::TouchedLimits(limits_);
   work_.Touch(limits, pool_);
-  exchange_.Touch(RoundUpRows(limits.max_rows), pool_);
+  exchange_.Touch(RoundUpRows(limits.max_rows));
   kv_store_.TouchPass(limits.pass_kv_rows, pool_);
   if (lm_head_) {
     lm_head_->Touch(limits.max_reads);
@@ -255,7 +258,7 @@ void Transformer::ForwardStage(const Pass& pass, std::int64_t stage) {
       return;
     }
     const Layer& layer = layers_[static_cast<std::size_t>(stage - 1)];
-    exchange_.ExchangeSummands(exchange_.Even(0));  // As in Embed.
+    exchange_.ExchangeSummands(exchange_.Even(0), summand_type_);  // As in Embed.
     ShareNormed(rows, layer.input_norm, normed_);
     ProjectChunks(pass, layer, rows, normed_, {0, layer.query_chunks});
     times_.End(Phase::kGemm);
@@ -287,7 +290,7 @@ void Transformer::Embed(const Pass& pass) {
   });
   times_.End(Phase::kOther);
   // ExchangeSummands and ShareRows must alternate, but the first layer's norm has no summands.
-  exchange_.ExchangeSummands(exchange_.Even(0));
+  exchange_.ExchangeSummands(exchange_.Even(0), summand_type_);
   times_.End(Phase::kCommunication);
 }
 
@@ -444,7 +447,7 @@ void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
     }
   });
   times_.End(Phase::kGemm);
-  exchange_.ExchangeSummands(rows.owners);
+  exchange_.ExchangeSummands(rows.owners, summand_type_);
   times_.End(Phase::kCommunication);
   const Range own = exchange_.Own(rows.owners);
   ForEachRow(own, [&](std::int64_t row, int thread) {
@@ -455,7 +458,7 @@ void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
       std::fill_n(sum, h, 0.0F);
     }
     if (needs_exchange || has_norm) {
-      SumOverRanks(row - own.begin, sum);
+      exchange_.AddSummands(row - own.begin, {sum, static_cast<std::size_t>(h)});
     }
     if (!bias.empty()) {
       kernels_.add(bias.data(), h, sum);
@@ -475,23 +478,11 @@ void Transformer::StoreSummands(const ProductTile& tile) {
   for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
     const float* from = tile.Row(row);
     const std::int64_t at = row * config_.hidden_size + tile.columns.begin;
-    if (summands_are_bf16_) {
+    if (summand_type_ == SummandType::kBfloat16) {
       kernels_.to_bf16(from, tile.columns.size(),
                        reinterpret_cast<std::uint16_t*>(exchange_.summands()) + at);
     } else {
       std::copy_n(from, tile.columns.size(), reinterpret_cast<float*>(exchange_.summands()) + at);
-    }
-  }
-}
-
-void Transformer::SumOverRanks(std::int64_t own_row, float* sum) const {
-  const std::int64_t h = config_.hidden_size;
-  for (int rank = 0; rank < exchange_.ranks(); ++rank) {
-    const std::byte* part = exchange_.part(rank);
-    if (summands_are_bf16_) {
-      kernels_.add_bf16(reinterpret_cast<const std::uint16_t*>(part) + own_row * h, h, sum);
-    } else {
-      kernels_.add(reinterpret_cast<const float*>(part) + own_row * h, h, sum);
     }
   }
 }
@@ -510,8 +501,7 @@ std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
     times_.End(Phase::kGemm);
     // Behind the final rows the shared memory has room for at least a number a row.
     float* behind = reinterpret_cast<float*>(final_rows_.Row(RoundUpRows(pass.read().size())));
-    AddOverRanks(exchange_,
-                 config_.hidden_size * (summands_are_bf16_ ? kFloatBytes / 2 : kFloatBytes),
+    AddOverRanks(exchange_, config_.hidden_size * BytesOf(summand_type_),
                  {behind, static_cast<std::size_t>(RoundUpRows(limits_.max_rows))}, targets);
     times_.End(Phase::kCommunication);
     partial_logits = lm_head_->ReadOut(pass.plan(), pass.read_index(), rows, targets);

@@ -42,10 +42,10 @@ class Transformer {
  public:
   /// Makes the exchange that a Transformer needs. Collective; called before any rank reads its
   /// weights.
-  static RowExchange MakeExchange(
-      const proto::Communicator& group, const proto::ModelConfig& config, Precision precision,
-      const proto::PlanLimits& limits,
-      RowExchange::Transport transport = RowExchange::Transport::kFastest);
+  static RowExchange MakeExchange(const proto::Communicator& group,
+                                  const proto::ModelConfig& config, Precision precision,
+                                  const proto::PlanLimits& limits, const Kernels& kernels,
+                                  ThreadPool& pool, int ranks_a_host = RowExchange::kAsTheyAre);
 
   /// Called after each layer is loaded, with the number of layers loaded so far and of all layers.
   using Progress = std::function<void(std::int64_t done, std::int64_t layers)>;
@@ -107,9 +107,9 @@ class Transformer {
   void Attend(const Pass& pass, const Layer& layer, const PassRows& rows);
   /// normed_ -> down_input.
   void FeedForward(const Layer& layer, const PassRows& rows);
-  /// The residual stream of own rows += input · productᵀ, summed over the ranks in rank order,
-  /// + bias. Norms may be empty: `norm` is of the sum before it is added, `residual_norm` of the
-  /// residual stream after that.
+  /// The residual stream of own rows += input · productᵀ, summed over the ranks, + bias. Norms may
+  /// be empty: `norm` is of the sum before it is added, `residual_norm` of the residual stream
+  /// after that.
   void AddToResidual(const PassRows& rows, const Linear& product, const Activations& input,
                      const std::vector<float>& bias, const Norm& norm, const Norm& residual_norm);
   /// The residual stream -> partial logits.
@@ -121,8 +121,6 @@ class Transformer {
   void StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map, const ProductTile& tile);
   /// Writes one tile of a row-sharded product to the exchange, in the precision of the summands.
   void StoreSummands(const ProductTile& tile);
-  /// sum [h] += the ranks' summands of the `own_row`th row that this rank owns.
-  void SumOverRanks(std::int64_t own_row, float* sum) const;
   /// Rounds rows of floats to a product's input. Does nothing if the input is the floats
   /// themselves.
   void Round(std::int64_t rows, Rows<float> from, const Activations& to);
@@ -153,7 +151,7 @@ class Transformer {
   Workspace work_;
   AlignedBuffer<float> text_;  // [text_rows, h]: residual stream of a text between its steps.
   Pass::Buffers pass_buffers_;
-  bool summands_are_bf16_;
+  SummandType summand_type_;
   RowExchange& exchange_;
   Activations normed_;      // [rows, h], in the exchange
   Activations final_rows_;  // [rows read, h], in the exchange: float32

@@ -15,6 +15,7 @@
 #include "shard/checkpoint/checksum_share.h"
 #include "shard/checkpoint/crc32c.h"
 #include "shard/checkpoint/read_ahead.h"
+#include "shard/kernels/kernels.h"
 #include "shard/model/open_checkpoint.h"
 #include "shard/model/tensors.h"
 #include "shard/model/weight_slices.h"
@@ -109,8 +110,9 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   });
   const std::vector<std::string> names = AgreeOnCheckpoint(group, *checkpoint_, config);
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
-  exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
-      group, config, agreed_.products.layers, options.limits, options.transport));
+  exchange_ = std::make_unique<RowExchange>(
+      Transformer::MakeExchange(group, config, agreed_.products.layers, options.limits,
+                                KernelsFor(agreed_.features), *pool_, options.ranks_a_host));
   exchange_->ReportTo(progress_);
   // The doorbell is connected before the weights are read, so that start-up is watched, too.
   watch_ = std::make_unique<RankWatch>(group, options.watch, progress_, *pool_);

@@ -45,7 +45,7 @@ struct RankEngineOptions {
   AgreedArithmetic arithmetic;
   int threads = 1;
   proto::PlanLimits limits;
-  RowExchange::Transport transport = RowExchange::Transport::kFastest;
+  int ranks_a_host = RowExchange::kAsTheyAre;  ///< For tests: see RowExchange.
   Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
   WatchOptions watch;
   bool has_checksums = false;  ///< See RankEngine::checksums. The same on every rank.

@@ -17,6 +17,8 @@
 #include "proto/mpi/communicator.h"
 #include "proto/mpi/mpi_environment.h"
 #include "shard/exchange/row_exchange.h"
+#include "shard/kernels/kernels.h"
+#include "shard/runtime/thread_pool.h"
 #include "shard/worker/doorbell.h"
 #include "shard/worker/doorbell_handshake.h"
 
@@ -86,7 +88,7 @@ void Pass(const std::string& step, const proto::Communicator& group, shard::Door
   if (step == "in_pass") {
     Die();
   }
-  exchange.ExchangeSummands(exchange.Even(kRows));
+  exchange.ExchangeSummands(exchange.Even(kRows), shard::SummandType::kFloat32);
   exchange.ShareRows(exchange.Even(kRows), {});
 }
 
@@ -109,7 +111,9 @@ int main(int argc, char** argv) {
     }
   }
   const auto doorbell = shard::Doorbell::Connect(group);
-  shard::RowExchange exchange(group, kRows, kRowBytes, kRowBytes);
+  shard::ThreadPool pool(1);
+  shard::RowExchange exchange(group, {kRows, kRowBytes, kRowBytes},
+                              shard::KernelsFor(shard::DetectCpuFeatures()), pool);
   if (step == "before_first_ring") {
     Die();
   }

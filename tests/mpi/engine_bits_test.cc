@@ -22,7 +22,6 @@ using proto::PackedSequence;
 using proto::RowLogits;
 using proto::TokenId;
 using shard::Precision;
-using Transport = shard::RowExchange::Transport;
 
 constexpr std::int64_t kVocabSize = 320;
 const std::vector<TokenId> kLabels = {3, 7, 300};
@@ -194,16 +193,19 @@ TEST_P(EngineBits, ThreadsChangeNothing) {
   }
 }
 
-TEST_P(EngineBits, TransportsChangeNothing) {
+// All ranks on one host, two ranks a host, or each on a host of its own.
+TEST_P(EngineBits, HostsChangeNothing) {
   const PackedSequence sequence = SequenceOf(query_, items_);
   const std::vector<RowLogits> expected = Score(items_);
-  Engine other(model_, {.precision = precision(), .transport = Transport::kMessages});
-  if (engine_.ranks() > 1) {
-    EXPECT_NE(other.Description(), engine_.Description()) << "one uses a shared window";
-  }
-  const auto results = other.RunTogether({sequence});
-  if (engine_.is_root()) {
-    ExpectSameBits(results[0], expected);
+  for (const int ranks_a_host : {1, 2}) {
+    Engine other(model_, {.precision = precision(), .ranks_a_host = ranks_a_host});
+    if (engine_.ranks() > ranks_a_host) {
+      EXPECT_NE(other.Description(), engine_.Description()) << "one uses a shared window";
+    }
+    const auto results = other.RunTogether({sequence});
+    if (engine_.is_root()) {
+      ExpectSameBits(results[0], expected);
+    }
   }
 }
 
@@ -219,7 +221,7 @@ TEST_P(EngineBits, TheRankOfATargetIsACount) {
     read.temperature = row % 2 == 0 ? 1.0F : 0.7F;
   }
   const auto results = engine_.RunTogether({sequence});
-  Engine other(model_, {.precision = precision(), .transport = Transport::kMessages});
+  Engine other(model_, {.precision = precision(), .ranks_a_host = 1});
   const auto by_messages = other.RunTogether({sequence});
   if (!engine_.is_root()) {
     return;

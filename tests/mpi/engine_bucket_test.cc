@@ -18,7 +18,6 @@
 #include "proto/base/check.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/reference/random_checkpoint.h"
-#include "tests/shard/exchange/print_transport.h"
 #include "tests/shard/resident_pages.h"
 
 namespace scorecast::testing {
@@ -29,7 +28,6 @@ using proto::RowLogits;
 using proto::TokenId;
 using shard::Precision;
 using ::testing::HasSubstr;
-using Transport = shard::RowExchange::Transport;
 
 const std::filesystem::path kModel =
     std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
@@ -160,14 +158,14 @@ std::int64_t PageFaults() {
   return usage.ru_minflt;
 }
 
-class EngineFirstPass : public ::testing::TestWithParam<Transport> {};
+class EngineFirstPass : public ::testing::TestWithParam<int> {};
 
 // The buffers of 1024 rows take some thousands of pages. A plan, its partial logits and its
 // messages take a few.
 TEST_P(EngineFirstPass, TouchesNoNewBuffers) {
   DisableHugePages();
   constexpr std::size_t kRows = proto::kTouchedBucket;
-  Engine engine(kModel, {.max_rows = kMaxRows, .transport = GetParam()});
+  Engine engine(kModel, {.max_rows = kMaxRows, .ranks_a_host = GetParam()});
   engine.RunTogether({Prompt(1, 16, 1)});  // Work that the libraries do only once.
   const std::int64_t before = PageFaults();
   engine.RunTogether({Prompt(2, kRows, 40)});
@@ -178,8 +176,8 @@ TEST_P(EngineFirstPass, TouchesNoNewBuffers) {
   EXPECT_LT(first, of_more_rows / 4) << "a larger bucket is not touched at start-up";
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, EngineFirstPass,
-                         ::testing::Values(Transport::kFastest, Transport::kMessages),
+INSTANTIATE_TEST_SUITE_P(RanksAHost, EngineFirstPass,
+                         ::testing::Values(shard::RowExchange::kAsTheyAre, 1, 2),
                          ::testing::PrintToStringParamName());
 
 }  // namespace engine_bucket_test

@@ -52,7 +52,7 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
   made.arithmetic = shard::AgreeOnArithmetic(group_, options.features, options.precision);
   made.threads = options.threads;
   made.limits = limits_;
-  made.transport = options.transport;
+  made.ranks_a_host = options.ranks_a_host;
   made.has_checksums = options.has_checksums;
   rank_ = std::make_unique<shard::RankEngine>(group_, model_dir, config_, made);
 }

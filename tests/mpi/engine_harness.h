@@ -40,7 +40,8 @@ class Engine {
     /// For scorecast's own kernels. oneDNN is limited by the first engine of the process.
     shard::CpuFeatures features = FeaturesOfTests();
     shard::Precision precision = shard::Precision::kFloat32;
-    shard::RowExchange::Transport transport = shard::RowExchange::Transport::kFastest;
+    /// As if so many ranks had a host of their own.
+    int ranks_a_host = shard::RowExchange::kAsTheyAre;
     std::int64_t max_logit_bytes = proto::kMaxLogitBytes;
     bool has_checksums = false;
   };

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <random>
@@ -16,28 +17,51 @@
 #include "proto/mpi/communicator.h"
 #include "proto/plan/rank_work.h"
 #include "shard/exchange/add_over_ranks.h"
+#include "shard/exchange/host_ranks.h"
+#include "shard/kernels/kernels.h"
 #include "shard/runtime/progress.h"
-#include "tests/shard/exchange/print_transport.h"
+#include "shard/runtime/thread_pool.h"
+#include "tests/shard/bf16.h"
+#include "tests/shard/exchange/tree_oracle.h"
 #include "tests/shard/resident_pages.h"
+
+namespace {
+
+/// What this rank has sent to others.
+struct Sent {
+  int messages = 0;
+  int bytes = 0;
+} sent;
+
+}  // namespace
+
+// Replaces MPI's own function, which is a weak symbol.
+int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  int size = 0;
+  PMPI_Type_size(type, &size);
+  ++sent.messages;
+  sent.bytes += count * size;
+  return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
 
 namespace scorecast::shard {
 namespace row_exchange_test {
 
-using Transport = RowExchange::Transport;
-
-/// A sequence of bytes that is different for every rank, row and round of a test, so that misplaced
-/// bytes are noticed.
+/// A sequence of numbers that is different for every rank, row and round of a test, so that
+/// misplaced bytes are noticed.
 class Pattern {
  public:
   Pattern(std::int64_t round, int rank, std::int64_t row)
       : state_(static_cast<std::uint64_t>(round * 1'000'003 + rank * 10'007 + row + 1) *
                0x9E3779B97F4A7C15U) {}
 
-  std::byte Next() {
-    state_ ^= state_ << 13U;
-    state_ ^= state_ >> 7U;
-    state_ ^= state_ << 17U;
-    return static_cast<std::byte>(state_ >> 24U);
+  std::byte Next() { return static_cast<std::byte>(NextState() >> 24U); }
+  /// Of sizes between 1 and 16, so that sums are rounded.
+  float NextFloat() {
+    const std::uint64_t state = NextState();
+    const auto fraction = static_cast<float>(static_cast<std::int32_t>(state >> 20U)) * 0x1p-31F;
+    return fraction * static_cast<float>(1U << (state >> 10U) % 5);
   }
   void Write(std::byte* bytes, std::int64_t size) {
     std::generate_n(bytes, size, [this] { return Next(); });
@@ -47,6 +71,12 @@ class Pattern {
   }
 
  private:
+  std::uint64_t NextState() {
+    state_ ^= state_ << 13U;
+    state_ ^= state_ >> 7U;
+    return state_ ^= state_ << 17U;
+  }
+
   std::uint64_t state_;
 };
 
@@ -112,28 +142,80 @@ std::int64_t CountWrongFinished(const std::vector<RowPlane>& planes, std::int64_
   return wrong;
 }
 
-/// Exchanges and shares the owners' rows once, and checks every byte that arrives. A rank that
-/// finds a fault continues, because the others would wait for it. Planes have room for `most` rows.
+std::int64_t NumbersOf(const Bytes& bytes, SummandType type) {
+  return bytes.summand / BytesOf(type);
+}
+
+/// A rank's summands of a row, rounded to the type.
+std::vector<float> SummandsOf(std::int64_t round, int rank, std::int64_t row, const Bytes& bytes,
+                              SummandType type) {
+  Pattern pattern(round, rank, row);
+  std::vector<float> numbers(static_cast<std::size_t>(NumbersOf(bytes, type)));
+  for (float& x : numbers) {
+    x = testing::RoundSummand(type, pattern.NextFloat());
+  }
+  return numbers;
+}
+
+void WriteSummands(const std::vector<float>& numbers, SummandType type, std::byte* to) {
+  for (const float x : numbers) {
+    if (type == SummandType::kBfloat16) {
+      const std::uint16_t bits = testing::ToBf16(x);
+      std::memcpy(to, &bits, sizeof(bits));
+    } else {
+      std::memcpy(to, &x, sizeof(x));
+    }
+    to += BytesOf(type);
+  }
+}
+
+/// The numbers of the sum of own row number `own_row` that are not those of the tree. Of long rows,
+/// some numbers are compared.
+std::int64_t CountWrongSums(const RowExchange& exchange, std::int64_t round, std::int64_t row,
+                            std::int64_t own_row, const Bytes& bytes, SummandType type) {
+  std::vector<std::vector<float>> of_ranks;
+  for (int rank = 0; rank < exchange.ranks(); ++rank) {
+    of_ranks.push_back(SummandsOf(round, rank, row, bytes, type));
+  }
+  std::vector<float> sum(of_ranks.front().size(), 3);
+  exchange.AddSummands(own_row, sum);
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < sum.size(); i += 1 + sum.size() / 1000) {
+    std::vector<float> leaves;
+    for (const std::vector<float>& numbers : of_ranks) {
+      leaves.push_back(numbers[i]);
+    }
+    wrong += sum[i] == 3 + testing::TreeRoot(type, leaves) ? 0 : 1;
+  }
+  return wrong;
+}
+
+/// Summands are of both types in turn.
+SummandType TypeOf(std::int64_t round) {
+  return round % 2 == 0 ? SummandType::kFloat32 : SummandType::kBfloat16;
+}
+
+/// Exchanges and shares the owners' rows once, and checks sums and every byte that arrives. A rank
+/// that finds a fault continues, because the others would wait for it. Planes have room for `most`
+/// rows.
 void Round(RowExchange& exchange, std::int64_t round, const RowSlices& owners, std::int64_t most,
            const Bytes& bytes, Dawdling dawdling = Dawdling::kNowhere) {
   const std::vector<RowPlane> planes = LayOut(exchange, most, bytes);
   const std::int64_t rows = owners.rows();
   DawdleAt(Dawdling::kBeforeSummands, dawdling);
+  const SummandType type = TypeOf(round);
   for (std::int64_t row = 0; row < rows; ++row) {
-    Pattern(round, exchange.rank(), row)
-        .Write(exchange.summands() + row * bytes.summand, bytes.summand);
+    WriteSummands(SummandsOf(round, exchange.rank(), row, bytes, type), type,
+                  exchange.summands() + row * bytes.summand);
   }
-  exchange.ExchangeSummands(owners);
+  exchange.ExchangeSummands(owners, type);
   DawdleAt(Dawdling::kBeforeParts, dawdling);
   const proto::Range own = exchange.Own(owners);
-  std::int64_t wrong_summands = 0;
-  for (int rank = 0; rank < exchange.ranks(); ++rank) {
-    for (std::int64_t row = own.begin; row < own.end; ++row) {
-      const std::byte* summands = exchange.part(rank) + (row - own.begin) * bytes.summand;
-      wrong_summands += Pattern(round, rank, row).Matches(summands, bytes.summand) ? 0 : 1;
-    }
+  std::int64_t wrong_sums = 0;
+  for (std::int64_t row = own.begin; row < own.end; ++row) {
+    wrong_sums += CountWrongSums(exchange, round, row, row - own.begin, bytes, type);
   }
-  EXPECT_EQ(wrong_summands, 0) << "round " << round << " of " << rows << " rows";
+  EXPECT_EQ(wrong_sums, 0) << "round " << round << " of " << rows << " rows";
   DawdleAt(Dawdling::kBeforeSharing, dawdling);
   WriteFinished(planes, round, own);
   exchange.ShareRows(owners, planes);
@@ -153,24 +235,43 @@ RowSlices UnevenOwners(std::mt19937& random, int ranks, std::int64_t most) {
   return owners;
 }
 
-class RowExchangeOver : public ::testing::TestWithParam<Transport> {
+/// The parameter is the number of ranks that share a host; kAsTheyAre is all of them.
+class RowExchangeOver : public ::testing::TestWithParam<int> {
  protected:
+  RowExchange Make(std::int64_t max_rows, const Bytes& bytes) {
+    return {group_, {max_rows, bytes.summand, bytes.AllShared()}, kernels_, pool_, GetParam()};
+  }
+
+  /// Ranks that share memory. With three ranks, there are no hosts of two.
+  int RanksAHost() const {
+    const int asked = GetParam() == RowExchange::kAsTheyAre ? group_.size() : GetParam();
+    return group_.size() % asked == 0 ? asked : 1;
+  }
+  int Hosts() const { return group_.size() / RanksAHost(); }
+
   const proto::Communicator group_ = proto::Communicator::World();
+  const Kernels& kernels_ = KernelsFor(DetectCpuFeatures());
+  ThreadPool pool_{2};
 };
 
 TEST_P(RowExchangeOver, DescribesItsTransport) {
-  const RowExchange exchange(group_, 8, 64, 64, GetParam());
+  const RowExchange exchange = Make(8, {64, {64}});
   if (group_.size() == 1) {
     EXPECT_EQ(exchange.Description(), "one rank");
-  } else if (GetParam() == Transport::kMessages) {
+  } else if (Hosts() == 1) {
+    EXPECT_EQ(exchange.Description(), "shared window");
+  } else if (RanksAHost() > 1) {
+    EXPECT_EQ(exchange.Description(),
+              "messages (" + std::to_string(Hosts()) + " hosts of 2 ranks)");
+  } else if (GetParam() == 1) {
     EXPECT_EQ(exchange.Description(), "messages (asked for)");
   } else {
-    EXPECT_EQ(exchange.Description(), "shared window");
+    EXPECT_EQ(exchange.Description(), "messages (hosts with different numbers of ranks)");
   }
 }
 
 TEST_P(RowExchangeOver, EvenSlicesDifferByOneRowAtMost) {
-  const RowExchange exchange(group_, 100, 4, 4, GetParam());
+  const RowExchange exchange = Make(100, {4, {4}});
   for (std::int64_t rows = 0; rows <= 100; ++rows) {
     const RowSlices owners = exchange.Even(rows);
     ASSERT_EQ(owners.bounds.size(), static_cast<std::size_t>(group_.size()) + 1);
@@ -188,8 +289,8 @@ TEST_P(RowExchangeOver, EvenSlicesDifferByOneRowAtMost) {
 // leftover bytes of an earlier round would be noticed.
 TEST_P(RowExchangeOver, BringsEveryRowToItsPlace) {
   constexpr std::int64_t kMaxRows = 67;
-  const Bytes bytes = {61, {13}};  // Not multiples of each other, nor of a word.
-  RowExchange exchange(group_, kMaxRows, bytes.summand, bytes.AllShared(), GetParam());
+  const Bytes bytes = {60, {13}};  // Not multiples of each other.
+  RowExchange exchange = Make(kMaxRows, bytes);
   std::int64_t round = 0;
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 0, 67, 1, 66, 0, 0, 7, 64, 3, 67, 67, 2, 31, 1}) {
     Round(exchange, round++, exchange.Even(rows), kMaxRows, bytes);
@@ -204,7 +305,7 @@ TEST_P(RowExchangeOver, TakesOwnersOfAnyNumberOfRows) {
   constexpr std::int64_t kMostOwn = 9;
   const std::int64_t most = kMostOwn * group_.size();
   const Bytes bytes = {24, {40}};
-  RowExchange exchange(group_, most, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange exchange = Make(most, bytes);
   std::mt19937 random(1);
   std::int64_t round = 0;
   for (; round < 60; ++round) {
@@ -221,7 +322,7 @@ TEST_P(RowExchangeOver, TakesOwnersOfAnyNumberOfRows) {
 TEST_P(RowExchangeOver, SharesSeveralPlanes) {
   constexpr std::int64_t kMost = 33;
   constexpr std::int64_t kMostShared = 100;
-  RowExchange exchange(group_, kMost, 8, kMostShared, GetParam());
+  RowExchange exchange = Make(kMost, {8, {kMostShared}});
   std::int64_t round = 0;
   for (const std::vector<std::int64_t>& planes :
        {std::vector<std::int64_t>{96, 4}, {96, 0}, {1, 2, 3}, {0, 100}, {0, 0}, {}, {96, 4}}) {
@@ -233,18 +334,18 @@ TEST_P(RowExchangeOver, SharesSeveralPlanes) {
 
 // The data of a plane without bytes may be null.
 TEST_P(RowExchangeOver, IgnoresPlanesThatAreNull) {
-  RowExchange exchange(group_, 10, 8, 8, GetParam());
+  RowExchange exchange = Make(10, {8, {8}});
   const std::vector<RowPlane> planes = {{nullptr, 0}, {exchange.shared_rows(), 8}, {nullptr, 0}};
   const RowSlices owners = exchange.Even(10);
-  exchange.ExchangeSummands(exchange.Even(0));
+  exchange.ExchangeSummands(exchange.Even(0), SummandType::kBfloat16);
   WriteFinished(planes, 1, exchange.Own(owners));
   exchange.ShareRows(owners, planes);
   EXPECT_EQ(CountWrongFinished(planes, 1, 10), 0);
 }
 
 TEST_P(RowExchangeOver, TakesLargeRows) {
-  const Bytes bytes = {(1 << 20) + 1, {(1 << 19) - 1}};
-  RowExchange exchange(group_, 7, bytes.summand, bytes.AllShared(), GetParam());
+  const Bytes bytes = {(1 << 18) + 4, {(1 << 17) - 1}};
+  RowExchange exchange = Make(7, bytes);
   std::int64_t round = 0;
   for (const std::int64_t rows : {7, 1, 6}) {
     Round(exchange, round++, exchange.Even(rows), 7, bytes);
@@ -256,7 +357,7 @@ TEST_P(RowExchangeOver, TakesLargeRows) {
 TEST_P(RowExchangeOver, WaitsForRanksThatDawdle) {
   constexpr std::int64_t kMost = 32;
   const Bytes bytes = {96, {48, 4}};
-  RowExchange exchange(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange exchange = Make(kMost, bytes);
   std::int64_t round = 0;
   for (int repetition = 0; repetition < 3; ++repetition) {
     for (int slow = 0; slow < group_.size(); ++slow) {
@@ -275,10 +376,10 @@ TEST_P(RowExchangeOver, WaitsForRanksThatDawdle) {
 TEST_P(RowExchangeOver, SharesRowsThatHaveNoSummands) {
   constexpr std::int64_t kRows = 9;
   const Bytes bytes = {4, {40}};
-  RowExchange exchange(group_, kRows, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange exchange = Make(kRows, bytes);
   const std::vector<RowPlane> planes = LayOut(exchange, kRows, bytes);
   for (std::int64_t round = 0; round < 20; ++round) {
-    exchange.ExchangeSummands(exchange.Even(0));
+    exchange.ExchangeSummands(exchange.Even(0), SummandType::kBfloat16);
     const RowSlices owners = exchange.Even(kRows - round % 2);
     WriteFinished(planes, round, exchange.Own(owners));
     exchange.ShareRows(owners, planes);
@@ -290,7 +391,7 @@ TEST_P(RowExchangeOver, SharesRowsThatHaveNoSummands) {
 TEST_P(RowExchangeOver, AddsUpNumbers) {
   constexpr std::int64_t kRows = 6;
   const Bytes bytes = {24, {40}};
-  RowExchange exchange(group_, 2 * kRows, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange exchange = Make(2 * kRows, bytes);
   const std::vector<RowPlane> planes = LayOut(exchange, kRows, bytes);
   Round(exchange, 1, exchange.Even(kRows), kRows, bytes);
   auto* const behind = reinterpret_cast<float*>(exchange.shared_rows() + kRows * 40);
@@ -313,8 +414,8 @@ TEST_P(RowExchangeOver, AddsUpNumbers) {
 TEST_P(RowExchangeOver, WorksBesideOtherTraffic) {
   constexpr std::int64_t kMost = 10;
   const Bytes bytes = {24, {8}};
-  RowExchange first(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
-  RowExchange second(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange first = Make(kMost, bytes);
+  RowExchange second = Make(kMost, bytes);
   for (std::int64_t round = 0; round < 50; ++round) {
     std::vector<std::byte> plan(1 << 15, group_.is_root() ? std::byte{7} : std::byte{0});
     group_.Broadcast(plan);
@@ -328,7 +429,7 @@ TEST_P(RowExchangeOver, CountsTheBytesOfOtherRanks) {
   constexpr std::int64_t kMost = 50;
   const Bytes bytes = {60, {20, 0, 4}};
   Progress progress;
-  RowExchange exchange(group_, kMost, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange exchange = Make(kMost, bytes);
   exchange.ReportTo(progress);
   std::int64_t exchanged = 0;
   std::int64_t shared = 0;
@@ -336,7 +437,11 @@ TEST_P(RowExchangeOver, CountsTheBytesOfOtherRanks) {
     const RowSlices owners = exchange.Even(rows);
     Round(exchange, rows, owners, kMost, bytes);
     const std::int64_t own = exchange.Own(owners).size();
-    exchanged += (group_.size() - 1) * own * bytes.summand;
+    std::int64_t of_lane = 0;  // Rows that this rank adds up: only own rows if there is one host.
+    for (int host = 0; host < Hosts(); ++host) {
+      of_lane += owners.Of(host * RanksAHost() + group_.rank() % RanksAHost()).size();
+    }
+    exchanged += ((RanksAHost() - 1) * of_lane + (Hosts() - 1) * own) * bytes.summand;
     shared += (rows - own) * bytes.AllShared();
     EXPECT_EQ(exchange.cost().bytes, exchanged + shared);
   }
@@ -348,10 +453,29 @@ TEST_P(RowExchangeOver, CountsTheBytesOfOtherRanks) {
   EXPECT_EQ(counted(proto::RankOperation::kShare), shared);
   EXPECT_NEAR(work.wait_seconds(), exchange.cost().wait_seconds + exchange.cost().transfer_seconds,
               1e-6);
-  // Shared memory has waiting time only, messages have transfer time only.
-  const bool in_shared_memory = exchange.Description() == "shared window";
-  EXPECT_EQ(exchange.cost().wait_seconds > 0, in_shared_memory);
-  EXPECT_EQ(exchange.cost().transfer_seconds > 0, group_.size() > 1 && !in_shared_memory);
+  // Ranks of a host wait for each other; a message's time includes the waiting for it.
+  EXPECT_EQ(exchange.cost().wait_seconds > 0, RanksAHost() > 1);
+  EXPECT_EQ(exchange.cost().transfer_seconds > 0, Hosts() > 1);
+}
+
+// Each row's sums and the finished row cross the network once, however many ranks a host has.
+TEST_P(RowExchangeOver, SendsEachRowOnceToAHost) {
+  constexpr std::int64_t kMost = 40;
+  const Bytes bytes = {60, {20, 0, 4}};
+  RowExchange exchange = Make(kMost, bytes);
+  const auto sum_of = [this](int mine) {
+    const std::vector<int> all = group_.AllGather(mine);
+    return std::accumulate(all.begin(), all.end(), 0);
+  };
+  for (const int rows : {40, 1, 0}) {
+    sent = {};
+    Round(exchange, rows, exchange.Even(rows), kMost, bytes);
+    EXPECT_EQ(sum_of(sent.bytes), rows * (Hosts() - 1) * (60 + 24));
+    // One of sums and one of each plane from each rank to each other one of its lane, if it has
+    // rows.
+    const int owners = std::min(rows, group_.size());
+    EXPECT_EQ(sum_of(sent.messages), 3 * owners * (Hosts() - 1));
+  }
 }
 
 /// A figure of /proc/self/status, in bytes.
@@ -372,7 +496,7 @@ TEST_P(RowExchangeOver, TouchesOnlyThePagesThatAreUsed) {
   constexpr std::int64_t kMaxRows = 32 * 1024;
   const std::int64_t most_touched = kMaxRows * bytes.AllShared() / 2;
   const std::int64_t before = Status("RssAnon") + Status("RssShmem");
-  RowExchange exchange(group_, kMaxRows, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange exchange = Make(kMaxRows, bytes);
   Round(exchange, 0, exchange.Even(10), kMaxRows, bytes);
   EXPECT_LT(Status("RssAnon") + Status("RssShmem") - before, most_touched);
 }
@@ -383,11 +507,10 @@ TEST_P(RowExchangeOver, TouchesPagesBeforeTheyAreUsed) {
   const Bytes bytes = {1024, {512}};
   constexpr std::int64_t kTouched = 1024;
   constexpr std::int64_t kMaxRows = 4 * kTouched;
-  ThreadPool pool(2);
-  RowExchange exchange(group_, kMaxRows, bytes.summand, bytes.AllShared(), GetParam());
+  RowExchange exchange = Make(kMaxRows, bytes);
   const auto resident = [] { return Status("RssAnon") + Status("RssShmem"); };
   const std::int64_t before = resident();
-  exchange.Touch(kTouched, pool);
+  exchange.Touch(kTouched);
   const std::int64_t touched = resident();
   EXPECT_GE(touched - before, kTouched * (bytes.summand + bytes.AllShared()) * 9 / 10);
   for (const std::int64_t rows : {kTouched, std::int64_t{1}, kTouched / 2}) {
@@ -399,9 +522,35 @@ TEST_P(RowExchangeOver, TouchesPagesBeforeTheyAreUsed) {
   EXPECT_GT(resident() - used, kTouched * bytes.AllShared());
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, RowExchangeOver,
-                         ::testing::Values(Transport::kFastest, Transport::kMessages),
+INSTANTIATE_TEST_SUITE_P(RanksAHost, RowExchangeOver,
+                         ::testing::Values(RowExchange::kAsTheyAre, 1, 2),
                          ::testing::PrintToStringParamName());
+
+// Hosts of consecutive ranks, and hosts that get ranks in turn.
+TEST(HostRanks, AreANodeOfTheTree) {
+  const proto::Communicator group = proto::Communicator::World();
+  const auto found = [&group](int host) {
+    auto ranks = RanksOfEachHost(group, group.Split(host));
+    return ranks ? std::to_string(*ranks) : ranks.error();
+  };
+  if (group.size() > 1) {
+    EXPECT_EQ(found(0), std::to_string(group.size()));
+    EXPECT_EQ(found(group.rank()), "several hosts");
+  }
+  if (group.size() == 3) {
+    EXPECT_EQ(found(group.rank() / 2), "hosts with different numbers of ranks");
+  }
+  if (group.size() == 4) {
+    EXPECT_EQ(found(group.rank() / 2), "2");
+    EXPECT_EQ(found(group.rank() % 2), "the ranks of a host are not consecutive");
+    // Two hosts of two ranks, of which none begins at a multiple of two.
+    EXPECT_EQ(found((group.rank() + 1) % 4 / 2), "the ranks of a host are not consecutive");
+  }
+  if (group.size() == 6) {
+    EXPECT_EQ(found(group.rank() / 2), "2");
+    EXPECT_EQ(found(group.rank() / 3), "3 ranks a host, which is no power of two");
+  }
+}
 
 // A rank that is alone may have no summands. Its shared rows are touched all the same.
 TEST(RowExchangeOfOneRank, DoesWithoutSummands) {
@@ -412,14 +561,15 @@ TEST(RowExchangeOfOneRank, DoesWithoutSummands) {
   testing::DisableHugePages();
   constexpr std::int64_t kRows = 1024;
   ThreadPool pool(1);
-  RowExchange exchange(group, kRows, /*summand_row_bytes=*/0, /*shared_row_bytes=*/512);
-  exchange.Touch(kRows / 2, pool);
+  RowExchange exchange(group, {.max_rows = kRows, .summand_bytes = 0, .shared_bytes = 512},
+                       KernelsFor(DetectCpuFeatures()), pool);
+  exchange.Touch(kRows / 2);
   const testing::PageCount pages =
       testing::CountPages({exchange.shared_rows(), static_cast<std::size_t>(kRows * 512)});
   EXPECT_EQ(2 * pages.resident, pages.all);
   const RowSlices owners = exchange.Even(kRows);
   const std::vector<RowPlane> planes = {{exchange.shared_rows(), 512}};
-  exchange.ExchangeSummands(owners);
+  exchange.ExchangeSummands(owners, SummandType::kFloat32);
   WriteFinished(planes, 1, exchange.Own(owners));
   exchange.ShareRows(owners, planes);
   EXPECT_EQ(CountWrongFinished(planes, 1, kRows), 0);
@@ -428,7 +578,8 @@ TEST(RowExchangeOfOneRank, DoesWithoutSummands) {
 // The window's file is unlinked at once, so that no file stays, however the ranks end.
 TEST(RowExchangeWindow, HasNoName) {
   const proto::Communicator group = proto::Communicator::World();
-  const RowExchange exchange(group, 100, 1024, 1024);
+  ThreadPool pool(1);
+  const RowExchange exchange(group, {100, 1024, 1024}, KernelsFor(DetectCpuFeatures()), pool);
   std::vector<std::string> windows;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -445,7 +596,9 @@ TEST(RowExchangeWindow, IsNotMadeWithoutTheSpace) {
   const proto::Communicator group = proto::Communicator::World();
   const Bytes bytes = {1 << 20, {16}};
   constexpr std::int64_t kTebibyte = 1 << 20;  // The number of such rows in a TiB.
-  RowExchange exchange(group, kTebibyte, bytes.summand, bytes.AllShared());
+  ThreadPool pool(1);
+  RowExchange exchange(group, {kTebibyte, bytes.summand, bytes.AllShared()},
+                       KernelsFor(DetectCpuFeatures()), pool);
   EXPECT_NE(exchange.Description(), "shared window");
   if (group.size() > 1) {
     EXPECT_THAT(exchange.Description(),

@@ -2,11 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "proto/base/range.h"
-#include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
@@ -14,6 +12,9 @@ struct RowSizes {
   std::int64_t max_rows = 0;
   std::int64_t summand_bytes = 0;  ///< Bytes of one row of one rank's summands.
   std::int64_t shared_bytes = 0;   ///< Most bytes of one finished row.
+
+  /// Most rows that one of `ranks` ranks may own.
+  std::int64_t MostOwnRows(int ranks) const { return (max_rows + ranks - 1) / ranks; }
 };
 
 /// The owner of each row: rank r owns rows [bounds[r], bounds[r + 1]).
@@ -32,19 +33,6 @@ struct RowSlices {
 struct RowPlane {
   std::byte* data = nullptr;
   std::int64_t row_bytes = 0;
-};
-
-/// Moves the rows of a RowExchange from rank to rank, and owns their buffers. The calls are those
-/// of RowExchange, which describes them.
-class RowTransport {
- public:
-  virtual ~RowTransport() = default;
-  virtual std::byte* summands() = 0;
-  virtual std::byte* shared_rows() = 0;
-  virtual const std::byte* part(int rank) const = 0;
-  virtual void Touch(std::int64_t rows, ThreadPool& pool) = 0;
-  virtual void ExchangeSummands(const RowSlices& owners) = 0;
-  virtual void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) = 0;
 };
 
 }  // namespace scorecast::shard
