@@ -1,4 +1,4 @@
-"""The cost of a pass on two ranks: on one host, and on two hosts that are connected by a cable.
+"""The cost of a pass on several ranks: on one host, and on two hosts that are connected by a cable.
 
 The hosts are network namespaces, which need root; without root this part is skipped. The cable is measured
 at full speed, then with a limited rate (tc's tbf), then with added latency (the worker's --latency-us).
@@ -43,6 +43,8 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--shape", default="0.5b", help="the model's shape (%(default)s)")
     parser.add_argument("--dtype", default="f32", help="precision of the products (%(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each rank (%(default)s)")
+    parser.add_argument("--ranks-a-host", nargs="+", type=int, default=[1], metavar="K",
+                        help="ranks on each of the two hosts (%(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
     parser.add_argument("--workloads", nargs="+", default=["300+10x10", "300+100x10"], metavar="Q+NxT",
                         help="a query of Q tokens and N items of T (%(default)s)")
@@ -73,12 +75,18 @@ class NetworkBench:
             progress(f"network: skipping two hosts: {reason}")
             self.skipped.append(f"two hosts: {reason}")
             return links
-        full = self._start("two hosts", on_two_hosts(hosts, self.session_dir, self._worker()))
-        links.append(Link("two hosts", full, hosts))
-        links += [Link(f"two hosts, {rate}", full, hosts, rate) for rate in self.flags.rates]
+        for ranks in self.flags.ranks_a_host:
+            links += self._links_between(hosts, ranks)
+        return links
+
+    def _links_between(self, hosts: TwoHosts, ranks: int) -> list[Link]:
+        of_ranks = "two hosts" if ranks == 1 else f"two hosts of {ranks} ranks"
+        full = self._start(of_ranks, on_two_hosts(hosts, ranks, self.session_dir, self._worker()))
+        links = [Link(of_ranks, full, hosts)]
+        links += [Link(f"{of_ranks}, {rate}", full, hosts, rate) for rate in self.flags.rates]
         for latency in self.flags.latencies_us:
-            name = f"two hosts, {latency:g} us more"
-            links.append(Link(name, self._start(name, on_two_hosts(hosts, self.session_dir, self._worker(latency))), hosts))
+            name = f"{of_ranks}, {latency:g} us more"
+            links.append(Link(name, self._start(name, on_two_hosts(hosts, ranks, self.session_dir, self._worker(latency))), hosts))
         return links
 
     def measure(self, links: list[Link]) -> list[LinkFigures]:

@@ -20,12 +20,14 @@ def on_this_host(ranks: int, session_dir: Path, shared_dir: Path, worker: list[s
             "--mca", "osc_sm_backing_directory", str(shared_dir), *worker]
 
 
-def on_two_hosts(hosts: TwoHosts, session_dir: Path, worker: list[str]) -> list[str]:
-    """One rank on each host. mpirun itself runs on the first."""
+def on_two_hosts(hosts: TwoHosts, ranks_a_host: int, session_dir: Path, worker: list[str]) -> list[str]:
+    """Equally many ranks on each host. mpirun itself runs on the first."""
     first, second = hosts.hosts
     network = f"{SUBNET}.0/24"
     return first.command(
-        *mpirun(2, session_dir), "--host", f"{first.address}:1,{second.address}:1",
+        *mpirun(2 * ranks_a_host, session_dir), "--host", f"{first.address}:{ranks_a_host},{second.address}:{ranks_a_host}",
+        # Open MPI does not see that both hosts have the same cores.
+        "--mca", "mpi_yield_when_idle", "1" if ranks_a_host > 1 else "0",
         "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", f"{ENTER_HOST} {second.pid}",
         "--mca", "oob_tcp_if_include", network, "--mca", "btl_tcp_if_include", network, "--mca", "btl", "vader,tcp,self",
         *worker)

@@ -97,11 +97,13 @@ int MPI_Allgatherv(const void* mine, int count, MPI_Datatype type, void* all, co
   });
 }
 
-int MPI_Alltoallv(const void* mine, const int* counts, const int* offsets, MPI_Datatype type,
-                  void* all, const int* all_counts, const int* all_offsets, MPI_Datatype all_type,
-                  MPI_Comm comm) {
-  return Exchange(!IsAlone(comm), [&] {
-    return PMPI_Alltoallv(mine, counts, offsets, type, all, all_counts, all_offsets, all_type,
-                          comm);
-  });
+int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  return Metered(total.exchange_seconds, false,
+                 [&] { return PMPI_Isend(data, count, type, to, tag, comm, request); });
+}
+
+// Ends an exchange between hosts.
+int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  return Exchange(count > 0, [&] { return PMPI_Waitall(count, requests, statuses); });
 }

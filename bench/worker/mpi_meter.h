@@ -4,13 +4,14 @@
 
 namespace scorecast::bench {
 
-// A program that links this file calls MPI's collectives through it (MPI's profiling interface). It
-// counts and times the calls, and can make them take longer. All calls must come from one thread.
-// Data that ranks of one host exchange through shared memory is not counted.
+// A program that links this file calls MPI's collectives, and the sending of and waiting for
+// messages, through it (MPI's profiling interface). It counts and times the calls, and can make
+// them take longer. All calls must come from one thread. Data that ranks of one host exchange
+// through shared memory is not counted.
 
 /// Cost of this rank's calls since the program began. Seconds include waiting for the other ranks.
 struct MpiCost {
-  std::int64_t exchanges = 0;    ///< Calls by which every rank receives from every rank.
+  std::int64_t exchanges = 0;    ///< Calls by which ranks receive from each other.
   double exchange_seconds = 0;   ///< Time in these calls.
   double broadcast_seconds = 0;  ///< Time in calls from or to rank 0: plans and partial logits.
 };
