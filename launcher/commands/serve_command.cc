@@ -339,7 +339,6 @@ coordinator::ListenOptions HttpListenOptions(const ListeningSockets& sockets,
 void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
                      Service& service) {
   coordinator::HttpOptions options;
-  options.web.has_endpoints = false;
   options.web.resources = StateResourcesOf(flags, engine, service);
   options.is_on_loopback = sockets.IsOnLoopback(kHealthSocket);
   options.allowed_hosts = flags.http.allowed_hosts;
@@ -350,7 +349,7 @@ void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSoc
                  (flags.tls_files.certificate.empty() ? "" : " (without TLS)"));
   service.server->ListenForProbes(
       sockets.Take(kHealthSocket).Release(),
-      coordinator::MakeHttpProtocol(service.requests, std::move(options)),
+      coordinator::MakeHttpProtocol(/*endpoints=*/{}, std::move(options)),
       HttpListenOptions(sockets, kHealthSocket));
 }
 
@@ -374,10 +373,10 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
   };
   // Fronts ask for the same over the request socket, also without a port for HTTP.
   const coordinator::WebOptions web = WebOptionsOf(flags, engine, service);
-  service.server->Listen(
-      sockets.Take(kRequestSocket).Release(),
-      coordinator::MakeFrameProtocol(service.requests, FactsOf(flags, engine), state, web),
-      {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
+  service.server->Listen(sockets.Take(kRequestSocket).Release(),
+                         coordinator::MakeFrameProtocol(service.requests.endpoints(),
+                                                        FactsOf(flags, engine), state, web),
+                         {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
     options.web = web;
@@ -390,9 +389,9 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
     coordinator::ListenOptions listen = HttpListenOptions(sockets, kHttpSocket);
     listen.tls = tls_files;
     listen.protocols = {"http/1.1", "http/1.0"};
-    service.server->Listen(sockets.Take(kHttpSocket).Release(),
-                           coordinator::MakeHttpProtocol(service.requests, std::move(options)),
-                           listen);
+    service.server->Listen(
+        sockets.Take(kHttpSocket).Release(),
+        coordinator::MakeHttpProtocol(service.requests.endpoints(), std::move(options)), listen);
   }
   if (flags.health_port >= 0) {
     ListenForProbes(flags, engine, sockets, service);

@@ -20,7 +20,7 @@
 namespace scorecast::coordinator {
 
 class Connection;
-class RequestHandler;
+class ConnectionCall;
 
 /// Bytes for the client: the whole response to a request, or the next part of it.
 struct Reply {
@@ -39,6 +39,20 @@ struct Reply {
 /// of `rest` count for each reply, because any of them may be the last that holds them.
 Reply ToReply(std::string bytes, HeldBytes& replies,
               std::shared_ptr<const std::string> rest = nullptr);
+
+/// Forms the replies to calls that a RequestService computes. Called on any thread.
+class CallResponder {
+ public:
+  /// The bytes of a delta of a call that streams.
+  virtual std::string FormDelta(ConnectionCall& call, const EndpointResponse& delta) = 0;
+  /// Forms the reply to a call that is over, and sends it, unless the client has left.
+  virtual void Respond(std::shared_ptr<ConnectionCall> call) = 0;
+  /// Called once for each call, when it is over. The responder may be destroyed afterwards.
+  virtual void Ended() = 0;
+
+ protected:
+  ~CallResponder() = default;
+};
 
 /// A call that came over a connection, which has it from BeginRequest until its last reply is
 /// delivered or the client has left.
@@ -83,8 +97,8 @@ class ConnectionCall : public Call {
   /// the connection is gone.
   void Post(std::function<void()> work);
 
-  /// Called once, before the service has the call. `handler` forms the replies, on its threads.
-  void SetHandler(RequestHandler& handler) { handler_ = &handler; }
+  /// Called once, before a RequestService has the call.
+  void SetResponder(CallResponder& responder) { responder_ = &responder; }
 
  private:
   void OnDelta(std::size_t output, CompletionDelta delta) override;
@@ -102,7 +116,7 @@ class ConnectionCall : public Call {
   const std::unique_ptr<CallFormat> format_;
   const std::int64_t arrived_bytes_;
   const bool is_of_front_;
-  RequestHandler* handler_ = nullptr;
+  CallResponder* responder_ = nullptr;
 
   std::mutex mutex_;
   std::map<std::size_t, CompletionDelta> waiting_;  ///< By output.

@@ -9,8 +9,8 @@
 #include <boost/asio/post.hpp>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/connection/client_address.h"
-#include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/cors.h"
 #include "coordinator/transports/web/body_faults.h"
@@ -37,7 +37,7 @@ Reply HttpProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) co
     terms.keep_alive = false;
   }
   LogWebRefusal(terms.reply.request_id, /*holder=*/"", error);
-  return ToReply(HttpReplyWriter(std::move(terms), server_->web.service).Error(error), replies);
+  return ToReply(HttpReplyWriter(std::move(terms), context_.handler).Error(error), replies);
 }
 
 bool HttpProtocol::MayGoOn(Connection& connection, const boost::system::error_code& error) {
@@ -190,7 +190,7 @@ void HttpProtocol::JudgeHeader(Connection& connection) {
     judgement.fault = std::move(fault);
   }
   if (!judgement.fault) {
-    Judge(server_->web, head, judgement);
+    Judge(server_->web, head, context_.handler.is_draining(), judgement);
   }
 }
 
@@ -334,13 +334,13 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
 void HttpProtocol::PassOn(const ConnectionPtr& connection, HttpBody body) {
   Route& route = message_->judgement.route;
   const Endpoint& endpoint = *route.endpoint;
-  auto writer = std::make_unique<HttpReplyWriter>(std::move(message_->terms), server_->web.service);
+  auto writer = std::make_unique<HttpReplyWriter>(std::move(message_->terms), context_.handler);
   const auto call = connection->BeginRequest(
       std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
                                    std::move(writer), std::move(route.id)));
   call->SetEndpoint(endpoint);
   message_.reset();
-  context_.handler.Handle(call);
+  context_.handler.Handle(call, /*fault=*/std::nullopt);
   connection->ReadNext();
 }
 
@@ -379,8 +379,8 @@ void HttpProtocol::Send(const ConnectionPtr& connection, const ReplyWriter& writ
   connection->ReadNext();
 }
 
-MakeProtocol MakeHttpProtocol(const RequestService& service, HttpOptions options) {
-  const auto server = std::make_shared<const HttpServer>(service, std::move(options));
+MakeProtocol MakeHttpProtocol(EndpointList endpoints, HttpOptions options) {
+  const auto server = std::make_shared<const HttpServer>(endpoints, std::move(options));
   return [server](const ProtocolContext& context) {
     return std::make_unique<HttpProtocol>(context, server);
   };

@@ -12,8 +12,8 @@
 
 #include <boost/system/error_code.hpp>
 
+#include "coordinator/endpoints/endpoints.h"
 #include "coordinator/service/held_bytes.h"
-#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/http/http_options.h"
@@ -31,8 +31,8 @@ namespace scorecast::coordinator {
 
 /// What all HTTP connections of a server share.
 struct HttpServer {
-  HttpServer(const RequestService& service, HttpOptions http_options)
-      : web(service, std::move(http_options.web)), options(std::move(http_options)) {}
+  HttpServer(EndpointList endpoints, HttpOptions http_options)
+      : web(endpoints, std::move(http_options.web)), options(std::move(http_options)) {}
 
   const WebServer web;
   const HttpOptions options;  ///< Without those of `web`.
@@ -107,9 +107,7 @@ class HttpProtocol : public Protocol {
   /// Replies to the request, which has arrived as a whole.
   void Handle(const ConnectionPtr& connection);
   void PassOn(const ConnectionPtr& connection, HttpBody body);
-  HttpReplyWriter NewWriter() const {
-    return HttpReplyWriter(message_->terms, server_->web.service);
-  }
+  HttpReplyWriter NewWriter() const { return HttpReplyWriter(message_->terms, context_.handler); }
   Requester RequesterOf(const Connection& connection) const;
   /// Further fields of the reply to an OPTIONS.
   ReplyFields PreflightReplyFields() const;
@@ -126,7 +124,7 @@ class HttpProtocol : public Protocol {
   std::optional<Message> message_;
 };
 
-/// For RequestServer::Listen. `service` must outlive the server.
-MakeProtocol MakeHttpProtocol(const RequestService& service, HttpOptions options);
+/// For RequestServer::Listen. The endpoints must outlive the server.
+MakeProtocol MakeHttpProtocol(EndpointList endpoints, HttpOptions options);
 
 }  // namespace scorecast::coordinator

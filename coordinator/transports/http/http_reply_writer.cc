@@ -38,7 +38,7 @@ void Append(const ReplyFields& fields, std::string& header) {
 
 std::string HttpReplyWriter::Header(int status, const ReplyFields& fields, std::string_view framing,
                                     bool has_end) {
-  ends_connection_ = !has_end || !keep_alive_ || service_.is_draining();
+  ends_connection_ = !has_end || !keep_alive_ || handler_.is_draining();
   std::string header = "HTTP/1.1 " + std::to_string(status) + " ";
   header += Reason(status);
   header += "\r\n" + DateField() + "Server: scorecast\r\n";

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/service/request_service.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 
@@ -24,12 +24,12 @@ struct HttpReplyTerms {
 /// to another server.
 class HttpReplyWriter : public ReplyWriter {
  public:
-  HttpReplyWriter(HttpReplyTerms terms, const RequestService& service)
+  HttpReplyWriter(HttpReplyTerms terms, const CallHandler& handler)
       : ReplyWriter(std::move(terms.reply)),
         is_http_1_0_(terms.is_http_1_0),
         keep_alive_(terms.keep_alive),
         cors_(std::move(terms.cors)),
-        service_(service) {}
+        handler_(handler) {}
 
   std::string Part(std::string_view bytes, bool is_last) override;
   bool ends_connection() const override { return ends_connection_; }
@@ -48,7 +48,7 @@ class HttpReplyWriter : public ReplyWriter {
   const bool is_http_1_0_;
   const bool keep_alive_;
   const ReplyFields cors_;
-  const RequestService& service_;
+  const CallHandler& handler_;
   bool ends_connection_ = false;
 };
 

@@ -6,7 +6,7 @@
 
 #include <boost/asio/read.hpp>
 
-#include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/socket/frame_format.h"
 #include "coordinator/transports/socket/http_request.h"
 #include "coordinator/transports/web/body_faults.h"
@@ -228,7 +228,7 @@ void FrameProtocol::BeginHttpRequest(const ConnectionPtr& connection, const Http
   judgement.route = server_->web.routes.Find(request.path, request.path_prefix);
   const Endpoint* const endpoint = EndpointOf(request, judgement.route);
   exchange.terms.endpoint = endpoint;
-  Judge(server_->web, request, judgement);
+  Judge(server_->web, request, context_.handler.is_draining(), judgement);
   if (envelope.body_size > static_cast<std::size_t>(context_.max_request_bytes)) {
     judgement.fault = BodyTooLarge(context_.max_request_bytes);
   }
@@ -268,7 +268,7 @@ void FrameProtocol::PassOn(const ConnectionPtr& connection, HttpExchange& exchan
   if (exchange.forwarded) {
     Forward(*exchange.forwarded, *call);
   }
-  context_.handler.Handle(call);
+  context_.handler.Handle(call, /*fault=*/std::nullopt);
   connection->ReadNext();
 }
 
@@ -323,9 +323,9 @@ void FrameProtocol::ArmStatus(const ConnectionPtr& connection) {
       });
 }
 
-MakeProtocol MakeFrameProtocol(const RequestService& service, ServerFacts facts,
+MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts,
                                std::function<ServerState()> state, WebOptions web) {
-  const auto server = std::make_shared<const FrameServer>(service, std::move(facts),
+  const auto server = std::make_shared<const FrameServer>(endpoints, std::move(facts),
                                                           std::move(state), std::move(web));
   return [server](const ProtocolContext& context) {
     return std::make_unique<FrameProtocol>(context, server);

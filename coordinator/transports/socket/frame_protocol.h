@@ -14,8 +14,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 
+#include "coordinator/endpoints/endpoints.h"
 #include "coordinator/service/held_bytes.h"
-#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/socket/forwarded.h"
@@ -35,11 +35,11 @@ namespace scorecast::coordinator {
 
 /// What the request socket's connections of a server share.
 struct FrameServer {
-  FrameServer(const RequestService& service, ServerFacts server_facts,
-              std::function<ServerState()> ask, WebOptions web_options)
+  FrameServer(EndpointList endpoints, ServerFacts server_facts, std::function<ServerState()> ask,
+              WebOptions web_options)
       : facts(std::move(server_facts)),
         state(std::make_shared<RecentState>(std::move(ask))),
-        web(service, std::move(web_options)) {}
+        web(endpoints, std::move(web_options)) {}
 
   const ServerFacts facts;
   const std::shared_ptr<RecentState> state;
@@ -114,9 +114,9 @@ class FrameProtocol : public Protocol {
   std::optional<boost::asio::steady_timer> status_timer_;  ///< Set if the client asked for states.
 };
 
-/// For RequestServer. `service` must outlive the server. `state` is called on any thread, as long
-/// as the server lives. `web` is what fronts find at the URLs of HTTP requests.
-MakeProtocol MakeFrameProtocol(const RequestService& service, ServerFacts facts = {},
+/// For RequestServer. The endpoints must outlive the server. `state` is called on any thread, as
+/// long as the server lives. `web` is what fronts find at the URLs of HTTP requests.
+MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts = {},
                                std::function<ServerState()> state = {}, WebOptions web = {});
 
 }  // namespace scorecast::coordinator

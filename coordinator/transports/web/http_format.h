@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "coordinator/transports/connection/address_bytes.h"
-#include "coordinator/transports/connection/call_format.h"
+#include "coordinator/transports/connection/endpoint_format.h"
 #include "coordinator/transports/web/http_body.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "proto/base/expected.h"
@@ -18,7 +18,7 @@ namespace scorecast::coordinator {
 /// Requests and replies as JSON. If the request streams, replies are server-sent events: one for
 /// each delta, then one for the response, unless it is none, or the error, and then "[DONE]". An
 /// error before the first delta is an ordinary reply.
-class HttpFormat : public CallFormat {
+class HttpFormat : public EndpointFormat {
  public:
   /// `endpoint` outlives the format. The bytes of a body that is decompressed count for `address`.
   /// `url_model` is the model that the URL names, which counts if the body names none; may be

@@ -5,7 +5,7 @@
 
 #include "coordinator/access/api_keys.h"
 #include "coordinator/schedule/client_id.h"
-#include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/web_request.h"
@@ -16,7 +16,7 @@ namespace scorecast::coordinator {
 
 /// Whose request is answered, and where it counts if it is refused.
 struct Requester {
-  RequestHandler& handler;
+  CallHandler& handler;
   const ClientId& client;
   const Holder& holder;      ///< Null if the client has shown no key.
   bool is_of_front = false;  ///< A front has let the client in.

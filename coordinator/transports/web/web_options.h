@@ -12,7 +12,6 @@ namespace scorecast::coordinator {
 
 /// What a server has at its URLs, and how it replies.
 struct WebOptions {
-  bool has_endpoints = true;  ///< Otherwise only the resources are served.
   std::vector<Resource> resources;
   std::vector<RefusedUrl> refused_urls;
   std::string root_url;  ///< The URL that POST / means; empty if there is nothing at /.

@@ -32,10 +32,11 @@ bool IsGet(const WebRequest& request) {
   return request.method == "GET" || request.method == "HEAD";
 }
 
-void Judge(const WebServer& server, const WebRequest& request, Judgement& judgement) {
+void Judge(const WebServer& server, const WebRequest& request, bool is_draining,
+           Judgement& judgement) {
   const Route& route = judgement.route;
   const bool is_options = request.method == "OPTIONS";
-  if (server.service.is_draining() && (route.resource == nullptr || !route.resource->is_state)) {
+  if (is_draining && (route.resource == nullptr || !route.resource->is_state)) {
     judgement.fault = Draining();
   } else if (!route.exists()) {
     if (!is_options || request.path != "*") {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "coordinator/service/request_service.h"
+#include "coordinator/endpoints/endpoints.h"
 #include "coordinator/transports/web/compressed_contents.h"
 #include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
@@ -16,13 +16,11 @@ namespace scorecast::coordinator {
 
 /// What the connections of a server share that answer HTTP requests.
 struct WebServer {
-  WebServer(const RequestService& request_service, WebOptions web_options)
-      : service(request_service),
-        options(std::move(web_options)),
-        routes(options.has_endpoints ? service.endpoints() : EndpointList(), options.resources,
-               options.refused_urls, options.root_url) {}
+  /// The endpoints must outlive the server.
+  WebServer(EndpointList endpoints, WebOptions web_options)
+      : options(std::move(web_options)),
+        routes(endpoints, options.resources, options.refused_urls, options.root_url) {}
 
-  const RequestService& service;
   const WebOptions options;
   const Routes routes;
   mutable CompressedContents compressed;
@@ -45,6 +43,7 @@ const Endpoint* EndpointOf(const WebRequest& request, const Route& route);
 bool IsGet(const WebRequest& request);
 
 /// Sets the fault of the request, whose route is set, if it has one.
-void Judge(const WebServer& server, const WebRequest& request, Judgement& judgement);
+void Judge(const WebServer& server, const WebRequest& request, bool is_draining,
+           Judgement& judgement);
 
 }  // namespace scorecast::coordinator

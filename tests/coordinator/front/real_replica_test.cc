@@ -121,7 +121,7 @@ class TlsReplicaTest : public RealReplicaTest {
     state.ready = true;
     return server.server().Listen(
         OpenListeningSocket("127.0.0.1", 0),
-        MakeFrameProtocol(server.service(), {}, [state] { return state; }),
+        MakeFrameProtocol(server.service().endpoints(), {}, [state] { return state; }),
         {.tls = std::make_shared<TlsFiles>(ca_.Issue("server")),
          .protocols = {std::string(proto::kTlsProtocol)}});
   }

@@ -86,12 +86,12 @@ TEST(Hello, TellsWhatTheServerIs) {
   RequestServer server(fake.service, options, 2);
   const std::uint16_t port =
       server.Listen(OpenListeningSocket("127.0.0.1", 0),
-                    MakeFrameProtocol(fake.service, {.version = "1.2",
-                                                     .model = "m",
-                                                     .kind = "a language model",
-                                                     .fingerprint = "0123",
-                                                     .dtype = "bf16",
-                                                     .kernel_set = "avx512"}));
+                    MakeFrameProtocol(fake.service.endpoints(), {.version = "1.2",
+                                                                 .model = "m",
+                                                                 .kind = "a language model",
+                                                                 .fingerprint = "0123",
+                                                                 .dtype = "bf16",
+                                                                 .kernel_set = "avx512"}));
   Client client("127.0.0.1:" + std::to_string(port));
   const v1::Response response = client.Call(Hello());
   EXPECT_EQ(response.request_id(), kHelloId);

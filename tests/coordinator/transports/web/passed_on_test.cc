@@ -209,8 +209,9 @@ class PassedOn : public ::testing::Test {
                          {},
                          &ended_,
                          WithReranker()};
-  const std::uint16_t port_ = server_.server().Listen(
-      OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol(server_.service(), {}, {}, Web()));
+  const std::uint16_t port_ =
+      server_.server().Listen(OpenListeningSocket("127.0.0.1", 0),
+                              MakeFrameProtocol(server_.service().endpoints(), {}, {}, Web()));
   const std::unique_ptr<Client> front_ =
       std::make_unique<Client>("127.0.0.1:" + std::to_string(port_));
   v1::Request hello_;
