@@ -95,13 +95,10 @@ void Forwarder::Close() {
 
 std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
   const std::uint64_t id = ++last_id_;
-  request.message.clear_request_id();
-  request.message.clear_forwarded();
   Ongoing& ongoing = requests_[id];
-  ongoing.message = request.message.SerializeAsString();
+  ongoing.message = std::move(request.bytes);
   ongoing.bytes = ongoing.message.size();
-  ongoing.pieces = PiecesOf(request.message.has_http() ? request.message.http().body()
-                                                       : std::string_view(ongoing.message));
+  ongoing.pieces = PiecesOf(std::string_view(ongoing.message).substr(request.body_begin));
   ongoing.key = std::move(request.key);
   ongoing.arrived = request.arrived;
   ongoing.handler = std::move(handler);
@@ -125,6 +122,14 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
     DispatchSoon();
   }
   return id;
+}
+
+std::map<std::string, std::size_t> Forwarder::waiting_by_model() const {
+  std::map<std::string, std::size_t> waiting;
+  for (const std::string& model : queue_.models()) {
+    waiting[model] = queue_.TicketsOf(model).size();
+  }
+  return waiting;
 }
 
 TimePerByte Forwarder::TimeOf(const std::string& model) const {

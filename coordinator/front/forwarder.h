@@ -30,7 +30,9 @@ struct ForwarderOptions {
 
 /// A request of a front's client, which the front has let in.
 struct FrontRequest {
-  v1::Request message;                    ///< `request_id` and `forwarded` do not matter.
+  std::string bytes;  ///< Of a v1::Request without `request_id` and `forwarded`.
+  /// Where that begins of which a replica may have a part already: the body of an HTTP request.
+  std::size_t body_begin = 0;
   std::string model;                      ///< The one that it names; empty if it names none.
   ClientId client;                        ///< Its address is what replicas call it.
   std::optional<v1::ForwardedKey> key{};  ///< Set if the client is the holder of a key.
@@ -77,6 +79,8 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   std::size_t in_flight() const { return requests_.size(); }
   /// Those that wait here.
   std::size_t waiting() const { return queue_.size(); }
+  /// The same by model, if any wait.
+  std::map<std::string, std::size_t> waiting_by_model() const;
 
  private:
   /// One request's life.

@@ -69,6 +69,7 @@ void Replicas::OnStatus(const std::string& name, Replica& replica) {
 
 void Replicas::OnLost(const std::string& name, Replica& replica) {
   replica.load.OnLost();
+  ++replica.losses;
   SetThere(name, replica, false);
   Tell();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,8 +20,9 @@ namespace scorecast::coordinator {
 struct Replica {
   std::shared_ptr<ReplicaConnection> connection;
   ReplicaLoad load;
-  bool is_there = false;   ///< It is connected, and does not drain.
-  std::string difference;  ///< See ReplicaGroups::DifferenceOf; as it was logged last.
+  bool is_there = false;     ///< It is connected, and does not drain.
+  std::uint64_t losses = 0;  ///< How often its connection was lost.
+  std::string difference;    ///< See ReplicaGroups::DifferenceOf; as it was logged last.
 };
 
 /// A front's replicas: those that are listed, their connections, and the groups that they form.

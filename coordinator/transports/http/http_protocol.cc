@@ -15,8 +15,8 @@
 #include "coordinator/transports/http/cors.h"
 #include "coordinator/transports/web/body_faults.h"
 #include "coordinator/transports/web/field_value.h"
-#include "coordinator/transports/web/http_format.h"
 #include "coordinator/transports/web/request_id.h"
+#include "coordinator/transports/web/web_call.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -217,7 +217,7 @@ void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
 
 bool HttpProtocol::KeepsBody() const {
   const Judgement& judgement = message_->judgement;
-  return !judgement.fault && EndpointOf(message_->header.head(), judgement.route) != nullptr;
+  return !judgement.fault && IsForHandler(server_->web, message_->header.head(), judgement.route);
 }
 
 bool HttpProtocol::Keep(std::string_view bytes) {
@@ -312,8 +312,11 @@ void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
 void HttpProtocol::Handle(const ConnectionPtr& connection) {
   const RequestHead& head = message_->header.head();
   if (KeepsBody()) {
-    MakeRoom(*connection, {.bytes = std::move(message_->body)}, head.content_encoding,
-             context_.max_request_bytes, [this, connection](std::optional<HttpBody> body) {
+    // A body that is passed on stays compressed.
+    const bool is_unpacked = server_->web.options.pass_on == nullptr;
+    MakeRoom(*connection, {.bytes = std::move(message_->body)},
+             is_unpacked ? head.content_encoding : std::string(), context_.max_request_bytes,
+             [this, connection](std::optional<HttpBody> body) {
                if (!MayGoOn(*connection, {})) {
                  return;
                }
@@ -333,12 +336,19 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
 
 void HttpProtocol::PassOn(const ConnectionPtr& connection, HttpBody body) {
   Route& route = message_->judgement.route;
-  const Endpoint& endpoint = *route.endpoint;
-  auto writer = std::make_unique<HttpReplyWriter>(std::move(message_->terms), context_.handler);
-  const auto call = connection->BeginRequest(
-      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
-                                   std::move(writer), std::move(route.id)));
-  call->SetEndpoint(endpoint);
+  const RequestHead& head = message_->header.head();
+  const Endpoint* const endpoint = EndpointOf(head, route);
+  WebCall web_call{
+      .request = head,
+      .endpoint = endpoint,
+      .url_model = std::move(route.id),
+      .body = std::move(body),
+      .address = connection->address_bytes(),
+      .writer = std::make_unique<HttpReplyWriter>(std::move(message_->terms), context_.handler)};
+  const auto call = connection->BeginRequest(NewFormat(server_->web, std::move(web_call)));
+  if (endpoint != nullptr) {
+    call->SetEndpoint(*endpoint);
+  }
   message_.reset();
   context_.handler.Handle(call, /*fault=*/std::nullopt);
   connection->ReadNext();

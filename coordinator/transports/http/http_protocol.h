@@ -100,7 +100,8 @@ class HttpProtocol : public Protocol {
   std::int64_t Before(std::int64_t bytes) const;
   /// Lets the body have one piece more, or drops it if there is no room. Then goes on reading it.
   void HoldBody(const ConnectionPtr& connection);
-  /// Whether the body is for an endpoint. Bodies of other requests are dropped as they arrive.
+  /// Whether the handler of calls gets the request. Bodies of other requests are dropped as they
+  /// arrive.
   bool KeepsBody() const;
   /// Adds bytes to the body, or drops them. False if the body is too large.
   bool Keep(std::string_view bytes);

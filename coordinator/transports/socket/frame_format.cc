@@ -54,7 +54,10 @@ FrameFormat::FrameFormat(std::string message, const RequestEnvelope& envelope,
       request_bytes_(message_.size()),
       number_(envelope.request_id),
       has_forwarded_(envelope.forwarded.has_value()),
-      state_(std::move(state)) {}
+      state_(std::move(state)),
+      // A front has written the number in front of its client's bytes. So it is that of the request
+      // even if these bytes have a fault, and the front must know which request has it.
+      request_id_(envelope.forwarded ? envelope.request_id : 0) {}
 
 ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
   try {

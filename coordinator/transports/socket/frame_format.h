@@ -49,7 +49,7 @@ class FrameFormat : public EndpointFormat {
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
   std::uint64_t number_ =
-      0;  ///< The request_id, which replies to a message with a fault do not have.
+      0;  ///< The request_id, which only fronts get with the reply to a message with a fault.
   bool has_forwarded_ = false;
   const std::shared_ptr<RecentState> state_;
   std::uint64_t request_id_ = 0;

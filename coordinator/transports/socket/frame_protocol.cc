@@ -10,8 +10,8 @@
 #include "coordinator/transports/socket/frame_format.h"
 #include "coordinator/transports/socket/http_request.h"
 #include "coordinator/transports/web/body_faults.h"
-#include "coordinator/transports/web/http_format.h"
 #include "coordinator/transports/web/immediate_reply.h"
+#include "coordinator/transports/web/web_call.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -210,8 +210,12 @@ void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
     }
     fault = NotAMessage();
   }
-  auto format =
-      std::make_unique<FrameFormat>(std::move(message_), envelope, std::move(held_), state);
+  std::unique_ptr<CallFormat> format;
+  if (server_->pass_on != nullptr) {
+    format = server_->pass_on(std::move(message_), envelope.request_id, std::move(held_));
+  } else {
+    format = std::make_unique<FrameFormat>(std::move(message_), envelope, std::move(held_), state);
+  }
   ReleaseMessage();
   const auto call = connection->BeginRequest(std::move(format));
   if (forwarded) {
@@ -258,13 +262,15 @@ void FrameProtocol::BeginHttpRequest(const ConnectionPtr& connection, const Http
 
 void FrameProtocol::PassOn(const ConnectionPtr& connection, HttpExchange& exchange, HttpBody body) {
   Route& route = exchange.judgement.route;
-  const Endpoint& endpoint = *route.endpoint;
-  auto writer = std::make_unique<FrameReplyWriter>(std::move(exchange.terms),
-                                                   std::move(exchange.frame_terms));
-  const auto call = connection->BeginRequest(
-      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
-                                   std::move(writer), std::move(route.id)));
-  call->SetEndpoint(endpoint);
+  WebCall web_call{.request = exchange.request,
+                   .endpoint = route.endpoint,
+                   .url_model = std::move(route.id),
+                   .body = std::move(body),
+                   .address = connection->address_bytes(),
+                   .writer = std::make_unique<FrameReplyWriter>(std::move(exchange.terms),
+                                                                std::move(exchange.frame_terms))};
+  const auto call = connection->BeginRequest(NewFormat(server_->web, std::move(web_call)));
+  call->SetEndpoint(*route.endpoint);
   if (exchange.forwarded) {
     Forward(*exchange.forwarded, *call);
   }
@@ -324,9 +330,10 @@ void FrameProtocol::ArmStatus(const ConnectionPtr& connection) {
 }
 
 MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts,
-                               std::function<ServerState()> state, WebOptions web) {
-  const auto server = std::make_shared<const FrameServer>(endpoints, std::move(facts),
-                                                          std::move(state), std::move(web));
+                               std::function<ServerState()> state, WebOptions web,
+                               MakePassedFrame pass_on) {
+  const auto server = std::make_shared<const FrameServer>(
+      endpoints, std::move(facts), std::move(state), std::move(web), std::move(pass_on));
   return [server](const ProtocolContext& context) {
     return std::make_unique<FrameProtocol>(context, server);
   };

@@ -16,6 +16,7 @@
 
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/call_format.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/socket/forwarded.h"
@@ -33,17 +34,24 @@
 
 namespace scorecast::coordinator {
 
+/// The format of a request that is passed on, of which only its id is known. `message` is the
+/// content of its frame, and `held` are its bytes.
+using MakePassedFrame = std::function<std::unique_ptr<CallFormat>(
+    std::string message, std::uint64_t request_id, std::vector<Held> held)>;
+
 /// What the request socket's connections of a server share.
 struct FrameServer {
   FrameServer(EndpointList endpoints, ServerFacts server_facts, std::function<ServerState()> ask,
-              WebOptions web_options)
+              WebOptions web_options, MakePassedFrame pass_frame_on)
       : facts(std::move(server_facts)),
         state(std::make_shared<RecentState>(std::move(ask))),
-        web(endpoints, std::move(web_options)) {}
+        web(endpoints, std::move(web_options)),
+        pass_on(std::move(pass_frame_on)) {}
 
   const ServerFacts facts;
   const std::shared_ptr<RecentState> state;
-  const WebServer web;  ///< What fronts ask for by HTTP requests.
+  const WebServer web;            ///< What fronts ask for by HTTP requests.
+  const MakePassedFrame pass_on;  ///< See MakeFrameProtocol.
 };
 
 /// Requests and replies as frames: a length, then a protobuf message of that length. Replies carry
@@ -115,8 +123,10 @@ class FrameProtocol : public Protocol {
 };
 
 /// For RequestServer. The endpoints must outlive the server. `state` is called on any thread, as
-/// long as the server lives. `web` is what fronts find at the URLs of HTTP requests.
+/// long as the server lives. `web` is what fronts find at the URLs of HTTP requests. If `pass_on`
+/// is set, the handler of calls gets requests in this format, instead of FrameFormat.
 MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts = {},
-                               std::function<ServerState()> state = {}, WebOptions web = {});
+                               std::function<ServerState()> state = {}, WebOptions web = {},
+                               MakePassedFrame pass_on = nullptr);
 
 }  // namespace scorecast::coordinator

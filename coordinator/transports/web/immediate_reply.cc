@@ -34,7 +34,7 @@ ImmediateReply ResourceReply(const WebServer& server, const Route& route, ReplyW
 }  // namespace
 
 std::string AllowedMethods(const WebRequest& request, const Route& route) {
-  return request.path == "*" ? "GET, HEAD, POST, OPTIONS" : route.Allow();
+  return request.path == "*" || !route.exists() ? "GET, HEAD, POST, OPTIONS" : route.Allow();
 }
 
 ImmediateReply ReplyAtOnce(const WebServer& server, const WebRequest& request,

@@ -43,7 +43,7 @@ ImmediateReply RefusalReply(const Judgement& judgement, const Requester& request
 void LogWebRefusal(const std::string& request_id, const std::string& holder,
                    const proto::Error& error);
 
-/// The methods that the path of a request has, for the field Allow.
+/// The methods that the path of a request has, for the field Allow. All, if nothing is known of it.
 std::string AllowedMethods(const WebRequest& request, const Route& route);
 
 }  // namespace scorecast::coordinator

@@ -107,6 +107,13 @@ std::string ReplyWriter::Error(const proto::Error& error, ReplyFields fields) {
   return Whole(error.code, kJson, ErrorText(error), std::move(fields));
 }
 
+std::string ReplyWriter::Passed(int status, const ReplyFields& fields,
+                                std::optional<std::string_view> body) {
+  std::string reply =
+      WriteHeader(status, fields, body ? std::optional(body->size()) : std::nullopt);
+  return body ? reply.append(*body) : reply;
+}
+
 std::string ReplyWriter::Begin(std::string_view content_type) {
   return WriteHeaderOfParts(
       200, WithId({{kContentType, std::string(content_type)}, {"Cache-Control", "no-cache"}}));

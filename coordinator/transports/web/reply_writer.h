@@ -56,6 +56,16 @@ class ReplyWriter {
   /// The body of an error alone.
   std::string ErrorText(const proto::Error& error) const;
 
+  // Replies of another server, with the status and all fields that it has given them.
+
+  /// A reply as a whole. nullopt: it has no body to any method, or the length of the body that a
+  /// HEAD does not get is not known.
+  std::string Passed(int status, const ReplyFields& fields, std::optional<std::string_view> body);
+  /// What stands before a body of parts: see Begin.
+  std::string BeginPassed(int status, const ReplyFields& fields) {
+    return WriteHeaderOfParts(status, fields);
+  }
+
   /// The header of a reply whose body consists of any number of parts, or nothing if the first part
   /// has it.
   std::string Begin(std::string_view content_type);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/routes.h"
+#include "coordinator/transports/web/web_call.h"
 #include "coordinator/transports/web/web_options.h"
 #include "coordinator/transports/web/web_request.h"
 #include "proto/base/error.h"
@@ -38,6 +40,12 @@ ReplyTerms TermsOf(const WebServer& server, const WebRequest& request);
 
 /// The endpoint that the request of a route is for; null if it is for none.
 const Endpoint* EndpointOf(const WebRequest& request, const Route& route);
+
+/// Whether the handler of calls gets the request of a route, if it has no fault.
+bool IsForHandler(const WebServer& server, const WebRequest& request, const Route& route);
+
+/// The format in which it gets it.
+std::unique_ptr<CallFormat> NewFormat(const WebServer& server, WebCall call);
 
 /// Whether the request reads a resource.
 bool IsGet(const WebRequest& request);

@@ -61,14 +61,17 @@ class FrontFixture : public ::testing::Test {
   }
 
   static FrontRequest RequestOf(const std::string& body, const std::string& client = "c") {
+    v1::Request message;
+    message.mutable_http()->set_body(body);
     FrontRequest request;
-    request.message.mutable_http()->set_body(body);
+    request.bytes = message.SerializeAsString();
+    request.body_begin = request.bytes.size() - body.size();
     request.client = {.address = client, .network = client};
     return request;
   }
   /// The parts of its reply are in `replies_` under its body.
   std::uint64_t Forward(FrontRequest request) {
-    const std::string body = request.message.http().body();
+    const std::string body = request.bytes.substr(request.body_begin);
     return forwarder_->Forward(std::move(request), [this, body](FrontReply reply) {
       if (reply.is_last) {
         ++ended_;

@@ -58,7 +58,9 @@ class RealReplicaTest : public ::testing::Test {
   }
   std::uint64_t Forward(std::uint64_t number) {
     FrontRequest request;
-    request.message = NumberedRequest(number);
+    v1::Request message = NumberedRequest(number);
+    message.clear_request_id();
+    request.bytes = message.SerializeAsString();
     request.client = {.address = "192.0.2." + std::to_string(number), .network = "192.0.2.0/24"};
     return forwarder_->Forward(std::move(request), [this, number](FrontReply reply) {
       EXPECT_TRUE(reply.is_last);

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "coordinator/front/clients/front_handler.h"
+#include "coordinator/front/clients/front_status.h"
+#include "coordinator/front/forwarder.h"
+#include "coordinator/front/replica_list.h"
+#include "coordinator/front/replica_watch.h"
+#include "coordinator/front/replicas.h"
+#include "coordinator/transports/connection/request_server.h"
+#include "coordinator/transports/connection/socket_options.h"
+
+namespace scorecast::coordinator {
+
+struct FrontOptions {
+  ReplicaOptions replicas;
+  ForwarderOptions forwarder;
+  SocketOptions socket;
+  int io_threads = 2;
+};
+
+/// A front: a server for its clients, and its replicas, which have a thread of their own.
+class Front {
+ public:
+  /// Looks at the list at once, and begins to connect.
+  Front(const FrontOptions& options, ReplicaList list);
+  /// Ends everything. Called at the end of a drain.
+  ~Front();
+
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  /// Its clients come over sockets that it is told to listen to.
+  RequestServer& server() { return *server_; }
+  /// May be called on any thread but that of the replicas. Waits for that one, which never waits.
+  FrontStatus Status() const;
+  bool is_draining() const { return handler_->is_draining(); }
+  /// Ends every request whose reply has not ended with a 503.
+  void RefuseAll() { handler_->RefuseAll(); }
+
+ private:
+  FrontStatus StatusNow() const;
+
+  mutable boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  Replicas replicas_;
+  const std::shared_ptr<Forwarder> forwarder_;
+  std::thread thread_;
+  FrontHandler* handler_ = nullptr;  ///< The server's.
+  std::optional<RequestServer> server_;
+  std::optional<ReplicaWatch> watch_;
+};
+
+}  // namespace scorecast::coordinator
