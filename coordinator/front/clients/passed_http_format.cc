@@ -50,7 +50,8 @@ proto::Expected<PassedMessage> PassedHttpFormat::Take() {
   const HttpBody body = std::exchange(call_.body, {});
   v1::Request rest;
   v1::HttpRequest& http = *rest.mutable_http();
-  http.set_method(call_.request.method);
+  // The reply to a HEAD says how long the body of a GET is.
+  http.set_method(call_.writer->is_head() ? "GET" : call_.request.method);
   http.set_path(call_.request.path);
   http.set_path_prefix(call_.request.path_prefix);
   http.set_request_id(call_.writer->request_id());
@@ -92,9 +93,9 @@ std::string PassedHttpFormat::FirstPart(const v1::HttpReply& reply, bool is_last
   if (!is_last) {
     return call_.writer->BeginPassed(status, fields) + call_.writer->Part(reply.body(), false);
   }
-  const bool is_sent = HasBody(status) && !call_.writer->is_head();
   return call_.writer->Passed(
-      status, fields, is_sent ? std::optional<std::string_view>(reply.body()) : std::nullopt);
+      status, fields,
+      HasBody(status) ? std::optional<std::string_view>(reply.body()) : std::nullopt);
 }
 
 std::string PassedHttpFormat::EndWith(const proto::Error& error) {

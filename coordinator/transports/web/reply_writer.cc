@@ -111,7 +111,7 @@ std::string ReplyWriter::Passed(int status, const ReplyFields& fields,
                                 std::optional<std::string_view> body) {
   std::string reply =
       WriteHeader(status, fields, body ? std::optional(body->size()) : std::nullopt);
-  return body ? reply.append(*body) : reply;
+  return body && !terms_.is_head ? reply.append(*body) : reply;
 }
 
 std::string ReplyWriter::Begin(std::string_view content_type) {

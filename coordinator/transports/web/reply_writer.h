@@ -58,8 +58,7 @@ class ReplyWriter {
 
   // Replies of another server, with the status and all fields that it has given them.
 
-  /// A reply as a whole. nullopt: it has no body to any method, or the length of the body that a
-  /// HEAD does not get is not known.
+  /// A reply as a whole, to a HEAD as well. nullopt: it has no body to any method.
   std::string Passed(int status, const ReplyFields& fields, std::optional<std::string_view> body);
   /// What stands before a body of parts: see Begin.
   std::string BeginPassed(int status, const ReplyFields& fields) {

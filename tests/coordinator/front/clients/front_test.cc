@@ -295,8 +295,8 @@ TEST_F(FrontTest, ResourcesTellOfTheReplicas) {
 }
 
 TEST_F(FrontTest, OnlyHoldersOfKeysAreLetIn) {
-  const KeysFile keys(KeysFile::Alice("models=m") +
-                      std::string("carol sk-carol-0123456789 models=x\n"));
+  const KeysFile keys(KeysFile::Alice("models: m") +
+                      std::string("carol sk-carol-0123456789 models: x\n"));
   options_.socket.keys = keys.Read();
   Start();
   ASSERT_TRUE(AwaitReady());

@@ -1,0 +1,128 @@
+// `scorecast front` before two services.
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/coordinator/transports/http/http_client.h"
+#include "tests/e2e/eventually.h"
+#include "tests/e2e/http_transport.h"
+#include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/process.h"
+#include "tests/e2e/scorecast_program.h"
+#include "tests/e2e/service.h"
+
+namespace scorecast::testing {
+namespace front_command_test {
+
+using coordinator::Get;
+using coordinator::HttpClient;
+using coordinator::HttpReply;
+using coordinator::Post;
+using ::testing::HasSubstr;
+
+/// The response without what differs each time.
+nlohmann::json Stable(nlohmann::json response) {
+  response.erase("timings");
+  response["usage"].erase("cached_tokens");
+  return response;
+}
+
+class FrontCommand : public ::testing::Test {
+ protected:
+  FrontCommand() {
+    const std::vector<std::string> lines = LinesOf(RunScorecast({"key", "new", "front"}).out);
+    WriteFile(directory_ / "key", lines.at(0) + "\n");
+    WriteFile(directory_ / "fronts", lines.at(1) + "\n");
+    std::filesystem::create_directory(directory_ / "replicas");
+  }
+
+  std::unique_ptr<Service> StartService(const std::string& name) const {
+    return std::make_unique<Service>(
+        NumberedCommand(0, {"--front-key", (directory_ / "fronts").string(), "--address-file",
+                            (directory_ / "replicas" / name).string()}));
+  }
+  void StartFront() {
+    Command command =
+        ScorecastCommand({"front", "--replicas", (directory_ / "replicas").string(), "--front-key",
+                          (directory_ / "key").string(), "--port", "0", "--http-port", "0"});
+    command.timeout = std::chrono::seconds(240);
+    front_ = std::make_unique<Process>(command);
+    const std::string line = front_->ErrorLineWith("ready: requests on ");
+    const std::size_t begin = line.find(", HTTP on 127.0.0.1:");
+    ASSERT_NE(begin, std::string::npos) << line;
+    port_ = static_cast<std::uint16_t>(std::stoi(line.substr(begin + 20)));
+  }
+  HttpReply Call(const std::string& request) const { return HttpClient(port_).Call(request); }
+  bool AwaitReady(std::size_t replicas) const {
+    return Eventually([&] {
+      std::size_t ready = 0;
+      for (const auto& replica : Call(Get("/ready")).Json()["replicas"]) {
+        ready += replica["ready"].get<bool>() ? 1 : 0;
+      }
+      return ready == replicas;
+    });
+  }
+
+  const std::filesystem::path directory_ = NewDirectory();
+  std::unique_ptr<Process> front_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(FrontCommand, RequestsGoToServicesThatAppearAndDie) {
+  StartFront();
+  EXPECT_EQ(Call(Get("/ready")).status, 503);
+  EXPECT_EQ(Call(Get("/health")).status, 200);
+  const auto first = StartService("a");
+  auto second = StartService("b");
+  ASSERT_TRUE(AwaitReady(2));
+  std::vector<nlohmann::json> wanted;
+  HttpClient direct = ConnectToHttp(*first);
+  for (const nlohmann::json& body : NumberedBodies(20)) {
+    wanted.push_back(Stable(direct.Call(Post("/v1/score", body.dump())).Json()));
+    const HttpReply reply = Call(Post("/v1/score", body.dump()));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(Stable(reply.Json()), wanted.back());
+  }
+  kill(second->process().pid(), SIGKILL);
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    const HttpReply reply = Call(Post("/v1/score", NumberedBody(number).dump()));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(Stable(reply.Json()), wanted[number]);
+  }
+  EXPECT_TRUE(AwaitReady(1));
+  EXPECT_THAT(Call(Get("/metrics")).body,
+              HasSubstr("scorecast_front_replica_ready{replica=\"a\"} 1"));
+  // The file of a killed service stays, and another service of its name writes it anew.
+  second = StartService("b");
+  EXPECT_TRUE(AwaitReady(2));
+}
+
+TEST_F(FrontCommand, EndsWithCodeZeroOnASignal) {
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    StartFront();
+    kill(front_->pid(), signal);
+    const ProcessResult result = front_->Wait();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("stopped"));
+  }
+}
+
+TEST_F(FrontCommand, AKeyFileWithAFaultIsNamed) {
+  WriteFile(directory_ / "key", "front key\n");
+  const ProcessResult result =
+      RunScorecast({"front", "--replicas", (directory_ / "replicas").string(), "--front-key",
+                    (directory_ / "key").string(), "--port", "0", "--http-port", "0"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("its first line must be the key alone"));
+}
+
+}  // namespace front_command_test
+}  // namespace scorecast::testing
