@@ -60,7 +60,7 @@ set_allowed() {
       allowed="$allowed coordinator/text proto/log $contracts" ;;
     coordinator/json/*)
       allowed="coordinator/json coordinator/request coordinator/rerank coordinator/schedule"
-      allowed="$allowed coordinator/text $messages $contracts" ;;
+      allowed="$allowed coordinator/text proto/wire/error_message.h $messages $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/prompts coordinator/chat coordinator/decisions coordinator/embeddings"

@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 
 #include "proto/base/one_line.h"
+#include "proto/wire/error_message.h"
 
 namespace scorecast::coordinator {
 
@@ -29,14 +30,7 @@ std::int64_t Microseconds(Clock::duration time) {
 
 v1::Response ResponseOf(const proto::Error& error) {
   v1::Response response;
-  v1::Error& message = *response.mutable_error();
-  message.set_code(error.code);
-  message.set_reason(error.reason);
-  message.set_message(error.message);
-  message.set_param(error.param);
-  if (error.retry_after_seconds) {
-    message.set_retry_after_seconds(*error.retry_after_seconds);
-  }
+  ToMessage(error, *response.mutable_error());
   return response;
 }
 

@@ -9,10 +9,9 @@
 
 #include <boost/asio/post.hpp>
 
-#include "coordinator/front/clients/reply_error.h"
-#include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/queue/scheduler.h"
+#include "proto/wire/error_message.h"
 
 namespace scorecast::coordinator {
 namespace {

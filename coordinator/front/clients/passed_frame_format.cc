@@ -6,9 +6,9 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
-#include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "proto/scorecast.pb.h"
+#include "proto/wire/error_message.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {

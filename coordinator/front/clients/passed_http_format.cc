@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "coordinator/front/clients/named_model.h"
-#include "coordinator/front/clients/reply_error.h"
 #include "coordinator/transports/web/field_value.h"
+#include "proto/wire/error_message.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -68,7 +68,7 @@ proto::Expected<PassedMessage> PassedHttpFormat::Take() {
 
 std::string PassedHttpFormat::Part(const FrontReply& reply) {
   if (reply.response.has_error()) {
-    return EndWith(ErrorOf(reply.response.error()));
+    return EndWith(proto::ErrorOf(reply.response.error()));
   }
   if (!reply.response.has_http()) {
     return EndWith(BadReply());

@@ -74,6 +74,12 @@ class ConnectionCall : public Call {
 
   /// The count that the bytes of its request belong to.
   HeldBytes& requests() { return address_bytes_->requests; }
+  /// They, and those of its replies, belong to this one: that of the client for whom a front passes
+  /// the request on. Called before the call is handled.
+  void SetBytes(std::shared_ptr<AddressBytes> bytes) {
+    replies_ = std::make_shared<HeldBytes>(bytes->replies.limit(), &bytes->replies);
+    address_bytes_ = std::move(bytes);
+  }
 
   /// Whether the client was let in by a front, or is one: see Connection::BecomeFront.
   bool is_of_front() const { return is_of_front_; }
@@ -111,8 +117,8 @@ class ConnectionCall : public Call {
 
   /// Weak, because the job of a call that is over may last longer than the server.
   const std::weak_ptr<Connection> connection_;
-  const std::shared_ptr<AddressBytes> address_bytes_;
-  const std::shared_ptr<HeldBytes> replies_;
+  std::shared_ptr<AddressBytes> address_bytes_;
+  std::shared_ptr<HeldBytes> replies_;
   const std::unique_ptr<CallFormat> format_;
   const std::int64_t arrived_bytes_;
   const bool is_of_front_;

@@ -97,12 +97,13 @@ proto::Expected<ForwardedFor> ReadForwarded(const std::string& bytes) {
   return forwarded;
 }
 
-void Forward(const ForwardedFor& forwarded, ConnectionCall& call) {
+void Forward(const ForwardedFor& forwarded, const Connection& connection, ConnectionCall& call) {
   if (forwarded.holder != nullptr) {
     call.SetHolder(forwarded.holder);
   } else {
     call.SetClient({forwarded.client, call.client().connection, forwarded.network});
   }
+  call.SetBytes(connection.BytesOf(call.client().address));
   if (forwarded.timeout) {
     call.SetLatest(call.arrived() + *forwarded.timeout);
   }

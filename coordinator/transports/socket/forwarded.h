@@ -5,6 +5,7 @@
 #include <string>
 
 #include "coordinator/access/api_keys.h"
+#include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/connection_call.h"
 #include "proto/base/expected.h"
 
@@ -22,7 +23,9 @@ struct ForwardedFor {
 /// `bytes` are the message.
 proto::Expected<ForwardedFor> ReadForwarded(const std::string& bytes);
 
-/// Makes the call that of the client for whom it is passed on. Called before the call is handled.
-void Forward(const ForwardedFor& forwarded, ConnectionCall& call);
+/// Makes the call that of the client for whom it is passed on over the connection. What its request
+/// becomes and what its reply takes count for that client, so that no client takes the room of a
+/// front's others. Called before the call is handled.
+void Forward(const ForwardedFor& forwarded, const Connection& connection, ConnectionCall& call);
 
 }  // namespace scorecast::coordinator

@@ -7,13 +7,13 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/value_limit.h"
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/socket/message_values.h"
 #include "proto/base/check.h"
 #include "proto/scorecast.pb.h"
+#include "proto/wire/error_message.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {

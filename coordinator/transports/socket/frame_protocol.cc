@@ -61,6 +61,10 @@ bool FrameProtocol::MayGoOn(Connection& connection, const boost::system::error_c
 
 template <typename Next>
 void FrameProtocol::Fill(const ConnectionPtr& connection, asio::mutable_buffer buffer, Next next) {
+  if (buffer.size() == 0) {
+    next();
+    return;
+  }
   asio::async_read(connection->stream(), buffer,
                    [this, connection, next = std::move(next)](
                        const boost::system::error_code& error, std::size_t) {
@@ -102,16 +106,24 @@ std::int64_t FrameProtocol::MaxMessageBytes(const Connection& connection) const 
 
 void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
   const std::size_t length = proto::FrameLength(header_);
+  if (connection->front() == nullptr) {
+    HandleBeginning(connection, length);
+    return;
+  }
+  message_.resize(std::min(length, kMaxSessionBytes));
+  Fill(connection, asio::buffer(message_),
+       [this, connection, length] { HandleBeginning(connection, length); });
+}
+
+void FrameProtocol::HandleBeginning(const ConnectionPtr& connection, std::size_t length) {
   const std::int64_t max_bytes = MaxMessageBytes(*connection);
   if (length > static_cast<std::size_t>(max_bytes)) {
-    connection->SendError(FrameTooLarge(length, max_bytes));
-    SkipMessage(connection, length);
+    RefuseMessage(connection, FrameTooLarge(length, max_bytes), length);
   } else if (length <= kMaxSessionBytes) {
     ReadMessage(connection, length);  // It may be none that has to wait.
   } else if (const auto fault = StrangerFault(*connection)) {
     // It cannot be the key, and strangers' requests take no memory.
-    connection->SendError(*fault);
-    SkipMessage(connection, length);
+    RefuseMessage(connection, *fault, length);
   } else {
     connection->AwaitBegin([this, connection, length] {
       if (MayGoOn(*connection, {})) {
@@ -121,32 +133,43 @@ void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
   }
 }
 
-void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t length) {
-  const std::size_t have = message_.size();
-  if (have == length) {
+void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t length,
+                                std::size_t before) {
+  if (before == length) {
     HandleMessage(connection);
     return;
   }
-  const std::size_t piece = std::min(length - have, kPieceBytes);
+  const std::size_t piece = std::min(length - before, kPieceBytes);
   const bool is_long = length > static_cast<std::size_t>(kLongBytes);
-  const auto before = is_long ? std::max(static_cast<std::int64_t>(have), kLongBytes)
-                              : static_cast<std::int64_t>(have);
-  connection->HoldRequest(before, static_cast<std::int64_t>(piece),
-                          [this, connection, length, have, piece](Held held) {
-                            if (!MayGoOn(*connection, {})) {
-                              return;
-                            }
-                            if (held == nullptr) {
-                              ReleaseMessage();
-                              connection->SendError(Overloaded());
-                              SkipMessage(connection, length - have);
-                              return;
-                            }
-                            held_.push_back(std::move(held));
-                            message_.resize(have + piece);
-                            Fill(connection, asio::buffer(message_.data() + have, piece),
-                                 [this, connection, length] { ReadMessage(connection, length); });
-                          });
+  const auto counted = is_long ? std::max(static_cast<std::int64_t>(before), kLongBytes)
+                               : static_cast<std::int64_t>(before);
+  connection->HoldRequest(
+      counted, static_cast<std::int64_t>(piece),
+      [this, connection, length, end = before + piece](Held held) {
+        if (!MayGoOn(*connection, {})) {
+          return;
+        }
+        if (held == nullptr) {
+          RefuseMessage(connection, Overloaded(), length);
+          return;
+        }
+        held_.push_back(std::move(held));
+        // More than before if it is the beginning of a front's message.
+        const std::size_t have = message_.size();
+        message_.resize(end);
+        Fill(connection, asio::buffer(message_) + have,
+             [this, connection, length, end] { ReadMessage(connection, length, end); });
+      });
+}
+
+void FrameProtocol::RefuseMessage(const ConnectionPtr& connection, const proto::Error& error,
+                                  std::size_t length) {
+  const std::size_t rest = length - message_.size();
+  const std::uint64_t id = connection->front() == nullptr ? 0 : RequestIdIn(message_);
+  ReleaseMessage();
+  connection->CountRefusal(error);
+  connection->Send(ToReply(FrameFormat(id).Error(error), *connection->replies()));
+  SkipMessage(connection, rest);
 }
 
 void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t length) {
@@ -219,7 +242,7 @@ void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
   ReleaseMessage();
   const auto call = connection->BeginRequest(std::move(format));
   if (forwarded) {
-    Forward(*forwarded, *call);
+    Forward(*forwarded, *connection, *call);
   }
   context_.handler.Handle(call, fault);
   connection->ReadNext();
@@ -244,44 +267,48 @@ void FrameProtocol::BeginHttpRequest(const ConnectionPtr& connection, const Http
     ReplyToHttp(connection, exchange);
     return;
   }
-  const std::string encoding = request.content_encoding;
-  MakeRoom(
-      *connection, std::move(body), encoding, context_.max_request_bytes,
-      [this, connection, exchange = std::move(exchange)](std::optional<HttpBody> room) mutable {
-        if (!MayGoOn(*connection, {})) {
-          return;
-        }
-        if (room) {
-          PassOn(connection, exchange, *std::move(room));
-        } else {
-          exchange.judgement.fault = Overloaded();
-          ReplyToHttp(connection, exchange);
-        }
-      });
+  ReadClaim(body, request.content_encoding, context_.max_request_bytes);
+  PassOn(connection, exchange, std::move(body));
 }
 
 void FrameProtocol::PassOn(const ConnectionPtr& connection, HttpExchange& exchange, HttpBody body) {
+  const std::int64_t claimed = body.claimed_bytes;
+  // The body holds the room from now on, and gets it later.
+  const auto room = std::make_shared<Held>();
+  body.room = room;
+  const auto address = connection->BytesOf(
+      exchange.forwarded ? ClientName(exchange.forwarded->client) : connection->client().address);
   Route& route = exchange.judgement.route;
   WebCall web_call{.request = exchange.request,
                    .endpoint = route.endpoint,
                    .url_model = std::move(route.id),
                    .body = std::move(body),
-                   .address = connection->address_bytes(),
+                   .address = address,
                    .writer = std::make_unique<FrameReplyWriter>(std::move(exchange.terms),
                                                                 std::move(exchange.frame_terms))};
   const auto call = connection->BeginRequest(NewFormat(server_->web, std::move(web_call)));
   call->SetEndpoint(*route.endpoint);
   if (exchange.forwarded) {
-    Forward(*exchange.forwarded, *call);
+    Forward(*exchange.forwarded, *connection, *call);
   }
-  context_.handler.Handle(call, /*fault=*/std::nullopt);
+  if (claimed == 0) {
+    context_.handler.Handle(call, /*fault=*/std::nullopt);
+  } else {
+    connection->HoldFor(call, address, claimed, [this, call, room](Held held) {
+      if (call->has_left()) {
+        return;
+      }
+      *room = std::move(held);
+      context_.handler.Handle(call, *room == nullptr ? std::optional(Overloaded()) : std::nullopt);
+    });
+  }
   connection->ReadNext();
 }
 
 void FrameProtocol::ReplyToHttp(const ConnectionPtr& connection, const HttpExchange& exchange) {
   const auto call = connection->BeginRequest(/*format=*/nullptr);
   if (exchange.forwarded) {
-    Forward(*exchange.forwarded, *call);
+    Forward(*exchange.forwarded, *connection, *call);
   }
   FrameReplyWriter writer(exchange.terms, exchange.frame_terms);
   const Requester requester{context_.handler, call->client(), call->holder(),

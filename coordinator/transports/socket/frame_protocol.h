@@ -87,13 +87,20 @@ class FrameProtocol : public Protocol {
   /// Fills `buffer`, then calls `next` unless the connection has ended or is ending.
   template <typename Next>
   void Fill(const ConnectionPtr& connection, boost::asio::mutable_buffer buffer, Next next);
-  /// Reads until `message_` has `length` bytes, then handles it.
-  void ReadMessage(const ConnectionPtr& connection, std::size_t length);
+  /// Reads until `message_` has `length` bytes, then handles it. There is room for the first
+  /// `before`.
+  void ReadMessage(const ConnectionPtr& connection, std::size_t length, std::size_t before = 0);
   /// Why the client, which may still show a key, may send nothing else.
   std::optional<proto::Error> StrangerFault(const Connection& connection) const;
   /// Upper bound on a message. A front may send an HTTP request with the largest body.
   std::int64_t MaxMessageBytes(const Connection& connection) const;
+  /// Reads the beginning of a front's message, which says the request's id: a front has many
+  /// requests in flight, and is to know which of them is refused.
   void HandleHeader(const ConnectionPtr& connection);
+  void HandleBeginning(const ConnectionPtr& connection, std::size_t length);
+  /// Refuses a message of `length` bytes, of which those in `message_` have been read.
+  void RefuseMessage(const ConnectionPtr& connection, const proto::Error& error,
+                     std::size_t length);
   /// Reads `length` bytes and drops them.
   void SkipMessage(const ConnectionPtr& connection, std::size_t length);
   void HandleMessage(const ConnectionPtr& connection);
@@ -101,7 +108,7 @@ class FrameProtocol : public Protocol {
   /// The same for an HTTP request, which has no fault as a message.
   void BeginHttpRequest(const ConnectionPtr& connection, const HttpEnvelope& envelope,
                         HttpExchange exchange);
-  /// Passes it on to its endpoint.
+  /// Passes it on to its endpoint, if it is compressed when there is room for what it becomes.
   void PassOn(const ConnectionPtr& connection, HttpExchange& exchange, HttpBody body);
   /// Replies to it by itself.
   void ReplyToHttp(const ConnectionPtr& connection, const HttpExchange& exchange);
@@ -117,7 +124,7 @@ class FrameProtocol : public Protocol {
   const std::shared_ptr<const FrameServer> server_;
   proto::FrameHeader header_{};
   std::string message_;
-  std::vector<Held> held_;  ///< One for each piece of `message_`.
+  std::vector<Held> held_;  ///< One for each piece of `message_` for which there is room.
   std::chrono::milliseconds status_interval_{0};
   std::optional<boost::asio::steady_timer> status_timer_;  ///< Set if the client asked for states.
 };

@@ -31,7 +31,9 @@ std::string FrameReplyWriter::BeforeBytes(v1::HttpReply part, bool is_last,
   v1::Response rest;
   rest.set_request_id(frame_terms_.request_id);
   if (is_last && frame_terms_.state != nullptr) {
-    ToMessage(frame_terms_.state->Get(), *rest.mutable_status());
+    constexpr std::uint32_t kUnavailable = 503;
+    ToMessage(frame_terms_.state->Get(/*is_fresh=*/part.status() == kUnavailable),
+              *rest.mutable_status());
   }
   part.set_last(is_last);
   return proto::ToFrameBefore(rest, v1::Response::kHttpFieldNumber, part,

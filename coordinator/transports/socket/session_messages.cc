@@ -8,19 +8,20 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include "coordinator/access/api_keys.h"
-#include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/transports/socket/frame_format.h"
 #include "proto/base/one_line.h"
 #include "proto/log/log.h"
 #include "proto/scorecast.pb.h"
+#include "proto/wire/error_message.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-/// Whether the message has a field with one of these messages, beside which it has no long ones.
+/// Whether the message has a field with one of these messages, beside which it has no long ones. A
+/// message that is passed on for a client is none: it would act on the front's connection.
 bool IsSessionMessage(const std::string& message) {
   using google::protobuf::internal::WireFormatLite;
   if (message.size() > kMaxSessionBytes) {
@@ -28,18 +29,18 @@ bool IsSessionMessage(const std::string& message) {
   }
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
                                             static_cast<int>(message.size()));
+  bool is_session = false;
   while (const std::uint32_t tag = in.ReadTag()) {
     const int field = WireFormatLite::GetTagFieldNumber(tag);
-    if (field == v1::Request::kAuthenticateFieldNumber ||
-        field == v1::Request::kReloadFieldNumber || field == v1::Request::kCancelFieldNumber ||
-        field == v1::Request::kHelloFieldNumber) {
-      return true;
-    }
-    if (!WireFormatLite::SkipField(&in, tag)) {
+    if (field == v1::Request::kForwardedFieldNumber || !WireFormatLite::SkipField(&in, tag)) {
       return false;
     }
+    is_session = is_session || field == v1::Request::kAuthenticateFieldNumber ||
+                 field == v1::Request::kReloadFieldNumber ||
+                 field == v1::Request::kCancelFieldNumber ||
+                 field == v1::Request::kHelloFieldNumber;
   }
-  return false;
+  return is_session;
 }
 
 /// Answers with the error, which counts as that of the connection's client.
