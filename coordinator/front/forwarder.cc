@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <set>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 
 #include "proto/base/one_line.h"
+#include "proto/log/log.h"
 #include "proto/wire/error_message.h"
 
 namespace scorecast::coordinator {
@@ -16,11 +18,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Upper bound on the bytes of `request_id` and `forwarded` in a frame.
-constexpr std::size_t kForwardedBytes = 1024;
+/// A replica takes so many bytes beside the body, of which `request_id` and `forwarded` have some.
+constexpr std::size_t kBesideBody = std::size_t{63} << 10;
 
 /// The longest times that a replica takes.
 constexpr auto kLongest = std::chrono::hours(24);
+
+/// No model has a longer name.
+constexpr std::size_t kMaxModelBytes = 512;
 
 std::int64_t Microseconds(Clock::duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -40,12 +45,20 @@ proto::Error NoSuchModel(const std::string& model, const ReplicaGroups& groups) 
     served += (served.empty() ? "" : ", ") + proto::Quoted(group.model());
   }
   return {404, "model_not_found",
-          "The model " + proto::Quoted(model) + " does not exist: there is " + served + ".",
+          "The model " + proto::Quoted(model) + " does not exist: there is " +
+              (served.empty() ? "none" : served) + ".",
           "model"};
 }
 
 bool IsSuccess(const v1::Response& response) {
   return !response.has_error() && (!response.has_http() || response.http().status() < 400);
+}
+
+/// Whether the reply is that of a replica which takes no request now, or not so many.
+bool IsRefusal(const v1::Response& response) {
+  const auto is_one = [](auto code) { return code == 429 || code == 503; };
+  return response.has_http() ? is_one(response.http().status())
+                             : response.has_error() && is_one(response.error().code());
 }
 
 /// Whether a replica refuses the request because it drains.
@@ -92,9 +105,11 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
   Ongoing& ongoing = requests_[id];
   ongoing.message = std::move(request.bytes);
   ongoing.bytes = ongoing.message.size();
+  ongoing.body_bytes = ongoing.bytes - request.body_begin;
   ongoing.pieces = PiecesOf(std::string_view(ongoing.message).substr(request.body_begin));
   ongoing.key = std::move(request.key);
   ongoing.arrived = request.arrived;
+  ongoing.judge = std::move(request.judge);
   ongoing.handler = std::move(handler);
 
   const ReplicaGroup* const group = replicas_.groups().ByModel(request.model);
@@ -103,9 +118,13 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
                    .client = std::move(request.client),
                    .seconds = TimeOf(ongoing.model).Seconds(ongoing.bytes),
                    .bytes = ongoing.bytes,
-                   .deadline = request.deadline};
+                   .deadline = request.deadline,
+                   .priority = ongoing.key ? std::max(ongoing.key->priority(), 0) : 0};
+  ongoing.charged = ongoing.place.seconds;
+  const bool may_come =
+      request.model.size() <= kMaxModelBytes && replicas_.groups().MayCome(request.model);
   std::optional<proto::Error> fault =
-      group == nullptr && !replicas_.groups().MayCome(request.model)
+      group == nullptr && !may_come
           ? NoSuchModel(request.model, replicas_.groups())
           : queue_.Add(ongoing.model, ongoing.place, UsableFor(group), Clock::now());
   if (fault) {
@@ -121,7 +140,7 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
 std::map<std::string, std::size_t> Forwarder::waiting_by_model() const {
   std::map<std::string, std::size_t> waiting;
   for (const std::string& model : queue_.models()) {
-    waiting[model] = queue_.TicketsOf(model).size();
+    waiting[model] = queue_.SizeOf(model);
   }
   return waiting;
 }
@@ -197,39 +216,65 @@ void Forwarder::SortByModel(Clock::time_point now) {
   }
 }
 
+std::optional<ChosenReplica> Forwarder::Choose(std::span<const std::shared_ptr<Replica>> usable,
+                                               const Ongoing& request) const {
+  double least_wait = std::numeric_limits<double>::infinity();
+  for (const auto& replica : usable) {
+    least_wait = std::min(least_wait, replica->load.wait_seconds());
+  }
+  const bool is_suspect = request.losses + 1 >= kMostLosses;
+  std::vector<const ReplicaLoad*> loads;
+  for (const auto& replica : usable) {
+    const bool is_open = !(is_suspect && replica->suspects > 0) &&
+                         std::ranges::find(request.refused_by, replica->connection->name()) ==
+                             request.refused_by.end();
+    const bool has_room = replica->load.HasRoom(options_.outstanding, least_wait) &&
+                          replica->connection->HasRoomFor(request.bytes);
+    loads.push_back(is_open && has_room ? &replica->load : nullptr);
+  }
+  return ChooseReplica(loads, {request.bytes, request.pieces}, TimeOf(request.model));
+}
+
 void Forwarder::Serve(const ReplicaGroup& group, Clock::time_point now) {
   const std::string model = group.model();
   const std::vector<std::shared_ptr<Replica>> usable = replicas_.UsableOf(group);
-  std::vector<const ReplicaLoad*> loads(usable.size());
-  while (const std::optional<WaitingRequest> next = queue_.Next(model)) {
+  bool with_suspects = true;
+  while (const std::optional<WaitingRequest> next = queue_.Next(model, with_suspects)) {
     const Ongoing& request = requests_.at(next->ticket);
-    for (std::size_t i = 0; i < usable.size(); ++i) {
-      const bool has_room = usable[i]->load.HasRoom(options_.outstanding) &&
-                            usable[i]->connection->HasRoomFor(request.bytes);
-      loads[i] = has_room ? &usable[i]->load : nullptr;
-    }
-    const auto chosen = ChooseReplica(loads, {request.bytes, request.pieces}, TimeOf(model));
-    if (!chosen) {
+    const auto chosen = Choose(usable, request);
+    if (chosen) {
+      queue_.Take(model);
+      SendTo(usable[chosen->index], chosen->seconds, next->ticket, now);
+    } else if (next->is_suspect && with_suspects) {
+      with_suspects = false;
+    } else {
       return;
     }
-    queue_.Take(model);
-    SendTo(usable[chosen->index], chosen->seconds, next->ticket, now);
   }
 }
 
 void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
                        Clock::time_point now) {
   Ongoing& request = requests_.at(id);
+  if (const auto judge = std::exchange(request.judge, nullptr)) {
+    if (const auto fault = judge(request.model)) {
+      Fail(id, *fault);
+      return;
+    }
+  }
   const auto limit = static_cast<std::size_t>(replica->connection->hello().max_request_bytes());
-  if (request.bytes + kForwardedBytes > limit) {
+  if (request.body_bytes > limit || request.bytes > limit + kBesideBody) {
     Fail(id, {413, "request_too_large",
-              "The request is too large: " + std::to_string(request.bytes) + " > " +
-                  std::to_string(limit - std::min(limit, kForwardedBytes)) + " bytes.",
+              "The request is too large: " + std::to_string(request.body_bytes) + " > " +
+                  std::to_string(limit) + " bytes.",
               ""});
     return;
   }
-  ++request.tries;
   request.replica = replica;
+  if (request.losses + 1 >= kMostLosses) {
+    request.is_suspect_there = true;
+    ++replica->suspects;
+  }
   request.sent_id = replica->connection->Send(request.message, ForwardedOf(request, now),
                                               [weak = weak_from_this(), id](ReplicaReply reply) {
                                                 if (const auto self = weak.lock()) {
@@ -260,30 +305,22 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
   }
   Ongoing& request = found->second;
   if (reply.kind == ReplicaReply::Kind::kLost) {
-    if (request.has_begun) {
-      Fail(id,
-           {502, "replica_lost",
-            "The replica that computed the response was lost after the response had begun.", ""});
-    } else {
-      SendElsewhere(id, request, "was lost");
-    }
+    OnLost(id, request);
     return;
   }
   const bool is_last = reply.kind == ReplicaReply::Kind::kLast;
   if (!request.has_begun) {
-    if (IsDraining(reply.response, *request.replica)) {
-      request.replica->connection->Cancel(request.sent_id);  // What follows, if anything does.
-      request.replica->load.OnDropped(id);
-      request.replica->load.OnDraining();
-      SendElsewhere(id, request, "drains");
+    if (IsRefusal(reply.response) && IsSentElsewhere(id, request, reply.response)) {
       return;
     }
     NoteAnswer(id, request, reply.response);
   }
+  Charge(id, request);
   reply.response.clear_request_id();
   // A copy, because the handler may cancel the request.
   const Handler handler = is_last ? std::move(request.handler) : request.handler;
   if (is_last) {
+    request.replica->load.OnEnded(id, Clock::now());
     requests_.erase(found);
   }
   handler({std::move(reply.response), is_last});
@@ -292,6 +329,7 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
 void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response) {
   request.has_begun = true;
   std::string().swap(request.message);
+  ReleaseSuspect(request);
   const double seconds = request.replica->load.OnAnswered(id, Clock::now());
   if (seconds > 0 && IsSuccess(response)) {
     times_[request.model].Learn(request.bytes, seconds);
@@ -301,16 +339,69 @@ void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Respons
   }
 }
 
-void Forwarder::SendElsewhere(std::uint64_t id, Ongoing& request, const std::string& why) {
-  request.replica = nullptr;
-  const std::size_t replicas = std::max<std::size_t>(replicas_.listed().size(), 1);
-  if (request.tries >= replicas + 2) {
+void Forwarder::ReleaseSuspect(Ongoing& request) {
+  if (std::exchange(request.is_suspect_there, false)) {
+    --request.replica->suspects;
+  }
+}
+
+void Forwarder::Charge(std::uint64_t id, Ongoing& request) {
+  const double used = request.replica->load.UsedBy(id, Clock::now());
+  queue_.Charge(request.model, request.place, used - request.charged);
+  request.charged = used;
+}
+
+void Forwarder::OnLost(std::uint64_t id, Ongoing& request) {
+  ReleaseSuspect(request);
+  if (request.has_begun) {
+    Fail(id, {502, "replica_lost",
+              "The replica that computed the response was lost after the response had begun.", ""});
+    return;
+  }
+  if (++request.losses >= kMostLosses) {
+    proto::LogWarning("{} replicas were lost while they had a request of {}: it is not sent again",
+                      request.losses, proto::Quoted(request.place.client.address.text()));
     Fail(id, {503, "replica_lost",
-              "The request was sent " + std::to_string(request.tries) +
-                  " times, and the last replica " + why + ", too.",
+              "The request was sent to " + std::to_string(request.losses) +
+                  " replicas, and each was lost before it answered.",
               "", 1});
     return;
   }
+  PutBack(request);
+}
+
+bool Forwarder::IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Response& refusal) {
+  const std::shared_ptr<Replica> replica = request.replica;
+  const auto leave = [&] {
+    replica->connection->Cancel(request.sent_id);  // What follows, if anything does.
+    replica->load.OnEnded(id, Clock::now());
+    ReleaseSuspect(request);
+  };
+  if (IsDraining(refusal, *replica)) {
+    leave();
+    replica->load.OnDraining();
+    PutBack(request);
+    return true;
+  }
+  replica->load.OnFull();
+  request.refused_by.push_back(replica->connection->name());
+  const ReplicaGroup* const group = replicas_.groups().ByModel(request.model);
+  if (group == nullptr) {
+    return false;
+  }
+  const std::vector<std::shared_ptr<Replica>> usable = replicas_.UsableOf(*group);
+  const auto chosen = Choose(usable, request);
+  if (chosen) {
+    leave();
+    SendTo(usable[chosen->index], chosen->seconds, id, Clock::now());
+  }
+  return chosen.has_value();
+}
+
+void Forwarder::PutBack(Ongoing& request) {
+  request.replica = nullptr;
+  request.refused_by.clear();
+  request.place.is_suspect = request.losses + 1 >= kMostLosses;
   queue_.Return(request.model, request.place, Clock::now());
   DispatchSoon();
 }
@@ -331,7 +422,9 @@ void Forwarder::Cancel(std::uint64_t id) {
     return;
   }
   if (const std::shared_ptr<Replica> replica = found->second.replica) {
-    replica->load.OnDropped(id);
+    ReleaseSuspect(found->second);
+    Charge(id, found->second);
+    replica->load.OnEnded(id, Clock::now());
     replica->connection->Cancel(found->second.sent_id);
   } else {
     queue_.Remove(id);

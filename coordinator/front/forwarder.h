@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct FrontRequest {
   std::optional<v1::ForwardedKey> key{};  ///< Set if the client is the holder of a key.
   Clock::time_point arrived = Clock::now();
   std::optional<Clock::time_point> deadline = std::nullopt;
+  /// Why its client is not let in, if the request is for this model. Called once, when the model is
+  /// known; may be empty.
+  std::function<std::optional<proto::Error>(const std::string& model)> judge = nullptr;
 };
 
 /// A part of the reply to a request.
@@ -49,9 +53,12 @@ struct FrontReply {
 
 /// Takes requests to replicas, and replies back. A request waits in a FrontQueue until a replica
 /// has room, goes to the one where it is predicted to end first, and to another one if that is
-/// lost, or refuses it because it drains, before any part of the reply has come. A reply that has
-/// begun ends with an error then. Of R replicas, a request is sent at most R + 2 times, so that one
-/// that ends every replica does not go round for ever.
+/// lost, or refuses it because it drains or is full, before any part of the reply has come. A reply
+/// that has begun ends with an error then.
+///
+/// A request may be what ends a replica. So one with which kMostLosses replicas were lost gets an
+/// error, and one with which all but one of these were is a suspect: at a replica where a suspect
+/// waits, no other one is sent, so that none is lost with another.
 ///
 /// Used only on its executor, which runs one handler at a time. Owned by a std::shared_ptr.
 class Forwarder : public std::enable_shared_from_this<Forwarder> {
@@ -87,18 +94,25 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   struct Ongoing {
     std::string message;            ///< Serialised; empty when the reply has begun.
     std::size_t bytes = 0;          ///< Of `message`.
+    std::size_t body_bytes = 0;     ///< Of the body in it.
     std::vector<BodyPiece> pieces;  ///< Of its body.
     std::string model;              ///< Of the line in which it waits.
     WaitingRequest place;
     std::optional<v1::ForwardedKey> key;
     Clock::time_point arrived;
+    std::function<std::optional<proto::Error>(const std::string& model)> judge;
     Handler handler;
-    std::shared_ptr<Replica> replica;  ///< Null while it waits.
-    std::uint64_t sent_id = 0;         ///< Of ReplicaConnection::Send.
-    std::size_t tries = 0;
-    bool has_begun = false;  ///< A part of the reply has been passed on.
+    std::shared_ptr<Replica> replica;     ///< Null while it waits.
+    std::uint64_t sent_id = 0;            ///< Of ReplicaConnection::Send.
+    int losses = 0;                       ///< How often a replica was lost with it.
+    bool is_suspect_there = false;        ///< It counts in the suspects of `replica`.
+    std::vector<std::string> refused_by;  ///< Names of replicas that are too full for it.
+    bool has_begun = false;               ///< A part of the reply has been passed on.
+    double charged = 0;                   ///< Seconds, of its client.
   };
   using Requests = std::map<std::uint64_t, Ongoing>;
+
+  static constexpr int kMostLosses = 3;
 
   TimePerByte TimeOf(const std::string& model) const;
   UsableReplicas UsableFor(const ReplicaGroup* group) const;
@@ -108,14 +122,26 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   /// Tells the queue which models have replicas, and moves requests whose group has become known.
   void SortByModel(Clock::time_point now);
   void Serve(const ReplicaGroup& group, Clock::time_point now);
+  /// Of these replicas, where it may be sent now.
+  std::optional<ChosenReplica> Choose(std::span<const std::shared_ptr<Replica>> usable,
+                                      const Ongoing& request) const;
   void SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
               Clock::time_point now);
   v1::Forwarded ForwardedOf(const Ongoing& request, Clock::time_point now) const;
   void OnReply(std::uint64_t id, ReplicaReply reply);
   /// The reply has begun: the replica has room for another one.
   void NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response);
-  /// Puts it back into the queue, or ends it if it has been sent too often.
-  void SendElsewhere(std::uint64_t id, Ongoing& request, const std::string& why);
+  /// Its replica was lost.
+  void OnLost(std::uint64_t id, Ongoing& request);
+  /// Sends a request that its replica refuses to another one, or puts it back into the queue. False
+  /// if the refusal is its reply.
+  bool IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Response& refusal);
+  void PutBack(Ongoing& request);
+  /// Charges its client for what it has used and was not charged for. What is predicted of a
+  /// request knows neither how much a compressed body has nor how long a completion runs.
+  void Charge(std::uint64_t id, Ongoing& request);
+  /// The request is not at its replica any more, or its reply has begun.
+  static void ReleaseSuspect(Ongoing& request);
   void Fail(std::uint64_t id, const proto::Error& error);
   void ArmTimer();
 

@@ -34,10 +34,28 @@ void ReplicaGroups::SetListed(const std::vector<std::string>& names) {
 
 void ReplicaGroups::Join(const std::string& name, ReplicaFacts facts) {
   if (Replica* const replica = Find(name)) {
+    const std::string before = replica->facts ? replica->facts->model : "";
     replica->facts = std::move(facts);
     replica->is_there = true;
     FormGroups();
+    if (!before.empty() && Named(before) == nullptr) {
+      // It was the last one of its model, and is of another one now.
+      models_.erase(before);
+      if (default_ == before) {
+        default_.clear();
+        FormGroups();
+      }
+    }
   }
+}
+
+bool ReplicaGroups::SetAbsent(const std::string& name) {
+  Replica* const replica = Find(name);
+  if (replica == nullptr || replica->facts) {
+    return false;
+  }
+  replica->is_absent = true;
+  return true;
 }
 
 void ReplicaGroups::Leave(const std::string& name) {
@@ -97,7 +115,8 @@ const ReplicaGroup* ReplicaGroups::Named(std::string_view model) const {
 }
 
 bool ReplicaGroups::is_complete() const {
-  return std::ranges::all_of(replicas_, [](const Replica& one) { return one.facts.has_value(); });
+  return std::ranges::all_of(
+      replicas_, [](const Replica& one) { return one.facts.has_value() || one.is_absent; });
 }
 
 const ReplicaGroup* ReplicaGroups::ByModel(std::string_view model) const {

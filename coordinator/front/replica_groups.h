@@ -40,8 +40,9 @@ struct ReplicaGroup {
 /// does not keep out the right ones, and an upgrade of one replica after another moves the group
 /// in the middle.
 ///
-/// A replica that leaves is remembered for as long as it is listed, and the names of models for
-/// ever. So the requests for a model whose replicas have all gone never go to another model.
+/// A replica that leaves is remembered for as long as it is listed, and the name of a model until
+/// all its replicas have come back with another one. So the requests for a model whose replicas
+/// have all gone never go to another model.
 ///
 /// Pure: the groups depend on the calls alone.
 class ReplicaGroups {
@@ -52,6 +53,9 @@ class ReplicaGroups {
   void Join(const std::string& name, ReplicaFacts facts);
   /// It is not there any more, or drains.
   void Leave(const std::string& name);
+  /// A replica that is listed does not say what it is. It counts as none of another model until it
+  /// does. False if it has said it.
+  bool SetAbsent(const std::string& name);
 
   /// The group for a request that names `model`, or null if there is none now.
   ///
@@ -66,7 +70,7 @@ class ReplicaGroups {
   bool MayCome(std::string_view model) const;
   /// In the order of their first replicas in the list.
   const std::vector<ReplicaGroup>& groups() const { return groups_; }
-  /// Whether every replica in the list has said what it is.
+  /// Whether every replica in the list has said what it is, but for those that are absent.
   bool is_complete() const;
   std::size_t listed() const { return replicas_.size(); }
 
@@ -79,6 +83,7 @@ class ReplicaGroups {
     std::string name;
     std::optional<ReplicaFacts> facts;
     bool is_there = false;
+    bool is_absent = false;  ///< See SetAbsent.
   };
 
   Replica* Find(const std::string& name);

@@ -1,5 +1,8 @@
 #include "coordinator/front/replicas.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "proto/base/one_line.h"
@@ -48,6 +51,18 @@ std::shared_ptr<Replica> Replicas::Begin(const ListedReplica& listed) {
                                 .status = [this, own, name] { OnStatus(*name, *own); },
                                 .lost = [this, own, name] { OnLost(*name, *own); }});
   replica->connection->Start();
+  replica->unknown_timer.emplace(executor_, options_->unknown_time);
+  replica->unknown_timer->async_wait(
+      [this, name, weak = std::weak_ptr(replica)](const boost::system::error_code& error) {
+        const auto listed_still = weak.lock();
+        // Without its timer it is not, and this object may be gone.
+        if (!error && listed_still != nullptr && listed_still->unknown_timer &&
+            groups_.SetAbsent(*name)) {
+          proto::LogWarning("replica {} has not said yet what it is: requests do not wait for it",
+                            *name);
+          Tell();
+        }
+      });
   return replica;
 }
 
@@ -55,15 +70,18 @@ void Replicas::Retire(const std::shared_ptr<Replica>& replica) {
   proto::LogInfo("replica {} at {} is listed no more", replica->connection->name(),
                  replica->connection->address());
   replica->load.OnLost();
+  replica->unknown_timer.reset();
   retired_.push_back(replica->connection);
   replica->connection->Retire();
 }
 
 void Replicas::OnStatus(const std::string& name, Replica& replica) {
   const ReplicaConnection& connection = *replica.connection;
-  replica.load.OnStatus(connection.status().predicted_seconds(), connection.is_usable(),
-                        Clock::now());
-  SetThere(name, replica, !connection.status().draining());
+  const v1::Status& status = connection.status();
+  replica.load.OnStatus(
+      status.predicted_seconds(), connection.is_usable(), Clock::now(),
+      static_cast<std::size_t>(std::max<std::int64_t>(status.running_completions(), 0)));
+  SetThere(name, replica, !status.draining());
   Tell();
 }
 
@@ -125,6 +143,7 @@ void Replicas::Close() {
     connection->Close();
   }
   for (const auto& [name, replica] : std::exchange(listed_, {})) {
+    replica->unknown_timer.reset();
     replica->connection->Close();
   }
   groups_.SetListed({});

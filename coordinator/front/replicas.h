@@ -1,13 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "coordinator/front/replica_connection.h"
 #include "coordinator/front/replica_groups.h"
@@ -23,6 +26,9 @@ struct Replica {
   bool is_there = false;     ///< It is connected, and does not drain.
   std::uint64_t losses = 0;  ///< How often its connection was lost.
   std::string difference;    ///< See ReplicaGroups::DifferenceOf; as it was logged last.
+  std::size_t suspects = 0;  ///< See Forwarder.
+  /// Ends when requests do not wait for it any longer to say what it is.
+  std::optional<boost::asio::steady_timer> unknown_timer;
 };
 
 /// A front's replicas: those that are listed, their connections, and the groups that they form.

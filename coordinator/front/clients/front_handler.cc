@@ -1,6 +1,8 @@
 #include "coordinator/front/clients/front_handler.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <exception>
 #include <future>
 #include <string>
@@ -56,6 +58,29 @@ std::optional<v1::ForwardedKey> KeyOf(const Holder& holder) {
   return key;
 }
 
+/// Whether the client's address, and all together, may hold more of replies. One that has read all
+/// of its own always may.
+bool HasRoomForReplies(ConnectionCall& call) { return call.replies().outer().HasRoom(); }
+
+/// By the clock of the front, so that requests which wait here for too long take no turns.
+std::optional<Clock::time_point> DeadlineOf(const ConnectionCall& call,
+                                            std::optional<std::int64_t> timeout_ms) {
+  constexpr std::int64_t kMostMs = std::int64_t{86'400} * 1000;
+  std::optional<Clock::time_point> deadline = call.latest();
+  // A time limit that is none is refused by the replica.
+  if (timeout_ms && *timeout_ms > 0 && *timeout_ms <= kMostMs) {
+    const Clock::time_point own = call.arrived() + std::chrono::milliseconds(*timeout_ms);
+    deadline = std::min(deadline.value_or(own), own);
+  }
+  return deadline;
+}
+
+proto::Error TooManyReplies() {
+  return {503, "overloaded", "The client has too many replies that it has not read.", "", 1};
+}
+
+using JudgeOfModel = decltype(FrontRequest::judge);
+
 FrontReply ReplyOf(const proto::Error& error) {
   FrontReply reply;
   ToMessage(error, *reply.response.mutable_error());
@@ -68,6 +93,7 @@ FrontReply ReplyOf(const proto::Error& error) {
 FrontHandler::FrontHandler(const SocketOptions& options, asio::any_io_executor executor,
                            const Replicas& replicas, std::shared_ptr<Forwarder> forwarder)
     : CallHandler(options),
+      keys_(options.keys),
       executor_(std::move(executor)),
       replicas_(replicas),
       forwarder_(std::move(forwarder)) {}
@@ -97,15 +123,24 @@ void FrontHandler::Handle(std::shared_ptr<ConnectionCall> call, std::optional<pr
 }
 
 void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessage message) {
-  const ReplicaGroup* const group = replicas_.groups().ByModel(message.model);
-  // A key is for the model that computes the response.
-  std::optional<proto::Error> fault =
-      AccessFault(*call, group == nullptr ? message.model : group->model());
+  const std::string& model = message.named.model;
+  const ReplicaGroup* const group = replicas_.groups().ByModel(model);
+  // A key is for the model that computes the response, which may be known later.
+  const bool is_known = group != nullptr || !replicas_.groups().MayCome(model);
+  std::optional<proto::Error> fault;
+  if (is_known) {
+    fault = AccessFault(*call, group == nullptr ? model : group->model());
+  } else if (keys_ != nullptr) {
+    fault = keys_->KeyFault(call->holder());
+  }
   if (!fault) {
     fault = NameFault(call->client().address);
   }
   if (!fault && is_draining_) {
     fault = Draining();
+  }
+  if (!fault && !HasRoomForReplies(*call)) {
+    fault = TooManyReplies();
   }
   if (fault) {
     Refuse(call, *fault);
@@ -119,23 +154,27 @@ void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessa
   passed->call = call;
   passed->held = std::move(message.held);
   passed_[call.get()] = passed;
-  passed->id =
-      forwarder_->Forward({.bytes = std::move(message.bytes),
-                           .body_begin = message.body_begin,
-                           .model = std::move(message.model),
-                           .client = call->client(),
-                           .key = KeyOf(call->holder()),
-                           .arrived = call->arrived(),
-                           .deadline = call->latest()},
-                          [this, passed](FrontReply reply) { OnPart(passed, std::move(reply)); });
+  passed->id = forwarder_->Forward(
+      {.bytes = std::move(message.bytes),
+       .body_begin = message.body_begin,
+       .model = std::move(message.named.model),
+       .client = call->client(),
+       .key = KeyOf(call->holder()),
+       .arrived = call->arrived(),
+       .deadline = DeadlineOf(*call, message.named.timeout_ms),
+       .judge = is_known ? JudgeOfModel() : JudgeOfModel([this, call](const std::string& of) {
+         return AccessFault(*call, of);
+       })},
+      [this, passed](FrontReply reply) { OnPart(passed, std::move(reply)); });
   call->Begun();
 }
 
 void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
   passed->held.clear();
-  if (!reply.is_last && passed->unsent > kMaxUnsentBytes) {
+  const bool is_slow = !reply.is_last && passed->unsent > kMaxUnsentBytes;
+  if (is_slow || !HasRoomForReplies(*passed->call)) {
     forwarder_->Cancel(passed->id);
-    EndWith(passed, SlowClient(kMaxUnsentBytes));
+    EndWith(passed, is_slow ? SlowClient(kMaxUnsentBytes) : TooManyReplies());
     return;
   }
   if (reply.is_last) {

@@ -66,6 +66,7 @@ class FrontHandler : public CallHandler {
   void NoteRefusal(const Endpoint* endpoint, const ClientName& client,
                    const proto::Error& error) override;
 
+  const std::shared_ptr<const ApiKeys> keys_;  ///< See SocketOptions.
   const boost::asio::any_io_executor executor_;
   const Replicas& replicas_;
   const std::shared_ptr<Forwarder> forwarder_;

@@ -1,8 +1,11 @@
 #include "coordinator/front/clients/named_model.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +51,14 @@ class Scanner {
     at_ = text_.size();
     return std::nullopt;
   }
-  /// A value of any kind. False if the text ends in it.
+  /// A value of any kind. Nothing if the text ends in it.
+  std::optional<std::string_view> TakeValue() {
+    Peek();
+    const std::size_t begin = at_;
+    return SkipValue() ? std::optional(text_.substr(begin, at_ - begin)) : std::nullopt;
+  }
+
+ private:
   bool SkipValue() {
     std::size_t depth = 0;
     do {
@@ -80,38 +90,56 @@ class Scanner {
     return true;
   }
 
- private:
   const std::string_view text_;
   std::size_t at_ = 0;
 };
 
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostModelBytes = std::size_t{64} << 10;
+
 /// The text of a string with its quotes; empty if it is none.
 std::string TextOf(std::string_view quoted) {
+  if (!quoted.starts_with('"') || quoted.size() > kMostModelBytes) {
+    return {};
+  }
   const auto value = nlohmann::json::parse(quoted, /*cb=*/nullptr, /*allow_exceptions=*/false);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
+std::optional<std::int64_t> NumberOf(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, fault] = std::from_chars(text.data(), end, number);
+  return fault == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
 
-std::string ModelInJson(std::string_view json) {
-  Scanner scanner(json);
+NamedInRequest NamedInJson(std::string_view json) {
+  // Clients write these members first or last. Short requests are looked through as a whole.
+  Scanner scanner(json.substr(0, kMostBytes));
+  NamedInRequest named;
+  bool has_model = false;
   if (!scanner.Take('{')) {
-    return {};
+    return named;
   }
   do {
     const auto name = scanner.TakeString();
     if (!name || !scanner.Take(':')) {
-      return {};
+      return named;
     }
-    if (*name == R"("model")") {
-      const auto model = scanner.TakeString();
-      return model ? TextOf(*model) : std::string();
+    const std::optional<std::string_view> value = scanner.TakeValue();
+    if (!value) {
+      return named;
     }
-    if (!scanner.SkipValue()) {
-      return {};
+    if (!has_model && *name == R"("model")") {
+      named.model = TextOf(*value);
+      has_model = true;
+    } else if (*name == R"("timeout_ms")") {
+      named.timeout_ms = NumberOf(*value);
     }
-  } while (scanner.Take(','));
-  return {};
+  } while (!(has_model && named.timeout_ms) && scanner.Take(','));
+  return named;
 }
 
 }  // namespace scorecast::coordinator

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/front/clients/named_model.h"
 #include "coordinator/front/forwarder.h"
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/call_format.h"
@@ -15,8 +16,8 @@ namespace scorecast::coordinator {
 struct PassedMessage {
   std::string bytes;           ///< See FrontRequest.
   std::size_t body_begin = 0;  ///< See FrontRequest.
-  std::string model;           ///< The one that the request names; empty if it names none.
-  std::vector<Held> held;      ///< The bytes of the request.
+  NamedInRequest named;
+  std::vector<Held> held;  ///< The bytes of the request.
 };
 
 /// The format of a call that a front passes on. Used on any thread, but by one at a time: first

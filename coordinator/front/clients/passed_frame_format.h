@@ -10,7 +10,8 @@
 namespace scorecast::coordinator {
 
 /// A request of the request socket that is passed on with another id, and its replies, which get
-/// the client's. Of a message only its outermost fields are read.
+/// the client's. Of a message only its outermost fields are read, and only requests to endpoints
+/// are passed on.
 class PassedFrameFormat : public PassedFormat {
  public:
   /// See MakePassedFrame.

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "coordinator/front/clients/named_model.h"
 #include "coordinator/transports/web/field_value.h"
 #include "proto/wire/error_message.h"
 
@@ -29,24 +28,24 @@ bool HasBody(int status) {
 PassedHttpFormat::PassedHttpFormat(WebCall call)
     : call_(std::move(call)), request_bytes_(call_.body.text().size()) {}
 
-std::string PassedHttpFormat::NamedModel() const {
-  std::string model;
+NamedInRequest PassedHttpFormat::Named() const {
+  NamedInRequest named;
   // What is in a compressed body is not known here.
   if (call_.request.content_encoding.empty()) {
-    model = ModelInJson(call_.body.text());
+    named = NamedInJson(call_.body.text());
   }
-  if (model.empty()) {
-    model = call_.url_model;
+  if (named.model.empty()) {
+    named.model = call_.url_model;
   }
-  if (model.empty() && call_.request.path.starts_with(kModels)) {
-    model = call_.request.path.substr(kModels.size());
+  if (named.model.empty() && call_.request.path.starts_with(kModels)) {
+    named.model = call_.request.path.substr(kModels.size());
   }
-  return model;
+  return named;
 }
 
 proto::Expected<PassedMessage> PassedHttpFormat::Take() {
   PassedMessage passed;
-  passed.model = NamedModel();
+  passed.named = Named();
   const HttpBody body = std::exchange(call_.body, {});
   v1::Request rest;
   v1::HttpRequest& http = *rest.mutable_http();

@@ -32,7 +32,7 @@ class PassedHttpFormat : public PassedFormat {
   std::string FirstPart(const v1::HttpReply& reply, bool is_last);
   /// The error that ends the reply.
   std::string EndWith(const proto::Error& error);
-  std::string NamedModel() const;
+  NamedInRequest Named() const;
 
   WebCall call_;
   const std::size_t request_bytes_;

@@ -16,6 +16,7 @@ namespace forwarder_test {
 
 using std::chrono::milliseconds;
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -269,19 +270,103 @@ TEST_F(ForwarderTest, AnHttpReplyMayRefuseBecauseItDrains) {
   EXPECT_THAT(EndOf("1"), HasSubstr(":1"));
 }
 
-TEST_F(ForwarderTest, ARequestIsNotSentForEver) {
+TEST_F(ForwarderTest, AReplicaThatHasRefusedToServeIsNotAskedAgain) {
   a_.is_draining = true;
   b_.is_draining = true;
   ASSERT_TRUE(StartWith());
   Forward("1");
-  while (!HasEnded("1")) {
-    a_.SayStatus();  // It says that it can be used, and refuses.
+  ASSERT_TRUE(Run([this] { return a_.seen.size() + b_.seen.size() == 2; }));
+  for (int i = 0; i < 10; ++i) {
+    a_.SayStatus();  // It says that it can be used, and would refuse.
     b_.SayStatus();
-    ASSERT_TRUE(Run([this] { return HasEnded("1") || Usable() > 0; }));
     io_.run_for(milliseconds(1));
   }
-  EXPECT_EQ(EndOf("1"), "replica_lost");
-  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 4U) << "two more than there are replicas";
+  ASSERT_TRUE(Run([this] { return forwarder_->waiting() == 1; }));
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 2U);
+  a_.is_draining = false;
+  a_.Die();
+  a_.Revive();
+  EXPECT_EQ(EndOf("1"), "a:1") << "it is another one";
+}
+
+TEST_F(ForwarderTest, ARequestThatEndsItsReplicasEndsNoOthers) {
+  options_.outstanding = {.seconds = 1e9, .requests = 2};
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  Forward("poison");
+  for (int i = 0; i < 20; ++i) {
+    Forward(std::to_string(i));
+  }
+  ASSERT_TRUE(Run([this] { return Held() == 21; }));
+  const auto has_poison = [](const FakeReplica& replica) {
+    return std::ranges::any_of(
+        replica.held, [](const v1::Request& request) { return request.http().body() == "poison"; });
+  };
+  int deaths = 0;
+  while (ended_ < 21) {
+    ASSERT_TRUE(Run([this] { return Held() > 0 || ended_ == 21; }));
+    for (FakeReplica* const replica : {&a_, &b_}) {
+      if (has_poison(*replica)) {
+        replica->Die();
+        replica->Revive();
+        ASSERT_TRUE(Run([this] { return Usable() == 2; }));
+        ++deaths;
+      } else if (deaths > 1 && !replica->held.empty()) {
+        const v1::Request request = replica->held.front();
+        replica->held.erase(replica->held.begin());
+        replica->Answer(request);
+      }
+    }
+  }
+  EXPECT_EQ(deaths, 3);
+  EXPECT_EQ(EndOf("poison"), "replica_lost");
+  EXPECT_EQ(replies_["poison"].at(0).response.error().code(), 503);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(EndOf(std::to_string(i)), HasSubstr(":" + std::to_string(i)));
+  }
+}
+
+TEST_F(ForwarderTest, WhatAReplicaIsTooFullForGoesToAnotherOne) {
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return Held() == 1; }));
+  FakeReplica& full = a_.held.empty() ? b_ : a_;
+  FakeReplica& other = &full == &a_ ? b_ : a_;
+  v1::Response refusal = PartOf(full.held[0], "queue_full", /*is_last=*/true);
+  refusal.mutable_http()->set_status(429);
+  full.held.clear();
+  full.Send(refusal);
+  ASSERT_TRUE(Run([&] { return other.held.size() == 1; }));
+  // The other one is full, too.
+  v1::Response error;
+  error.set_request_id(other.held[0].request_id());
+  error.mutable_error()->set_code(503);
+  error.mutable_error()->set_reason("overloaded");
+  other.Send(error);
+  EXPECT_EQ(EndOf("1"), "overloaded");
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 2U);
+}
+
+TEST_F(ForwarderTest, CompletionsThatRunAreSpread) {
+  options_.outstanding = {.seconds = 100, .requests = 2};
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int i = 0; i < 20; ++i) {
+    Forward(std::to_string(i));
+    ASSERT_TRUE(Run([&] { return Held() == static_cast<std::size_t>(i) + 1; }));
+    for (FakeReplica* const replica : {&a_, &b_}) {
+      if (!replica->held.empty()) {
+        replica->Send(PartOf(replica->held.back(), "x"));
+      }
+    }
+    ASSERT_TRUE(Run([&] { return !replies_[std::to_string(i)].empty(); }));
+  }
+  EXPECT_EQ(a_.held.size(), 10U);
+  EXPECT_EQ(b_.held.size(), 10U);
 }
 
 TEST_F(ForwarderTest, AReplyThatHasBegunEndsWithAnError) {
@@ -381,12 +466,40 @@ TEST_F(ForwarderTest, RequestsThatCameBeforeTheReplicasFindTheirModel) {
   }
 }
 
+TEST_F(ForwarderTest, AKeyIsJudgedByTheModelWhenThatIsKnown) {
+  Start();
+  std::vector<std::string> judged;
+  for (const std::string body : {"1", "2"}) {
+    FrontRequest request = RequestOf(body);
+    request.model = "another name";
+    request.judge = [&judged, body](const std::string& model) {
+      judged.push_back(model);
+      return body == "1" ? std::optional(proto::Error{403, "model_not_allowed", "", ""})
+                         : std::nullopt;
+    };
+    Forward(std::move(request));
+  }
+  EXPECT_EQ(EndOf("1"), "model_not_allowed");
+  EXPECT_THAT(EndOf("2"), HasSubstr(":2"));
+  EXPECT_THAT(judged, ElementsAre("m", "m"));
+}
+
+TEST_F(ForwarderTest, NamesOfModelsAreShort) {
+  Start();
+  FrontRequest request = RequestOf("1");
+  request.model = std::string(10'000, 'x');
+  Forward(std::move(request));
+  EXPECT_EQ(EndOf("1"), "model_not_found");
+}
+
 TEST_F(ForwarderTest, AReplicasLimitOfBytesCounts) {
   a_.hello.set_max_request_bytes(2000);
   b_.Die();
   ASSERT_TRUE(StartWith(1));
+  Forward(std::string(2001, 'x'));
+  EXPECT_EQ(EndOf(std::string(2001, 'x')), "request_too_large");
   Forward(std::string(2000, 'x'));
-  EXPECT_EQ(EndOf(std::string(2000, 'x')), "request_too_large");
+  EXPECT_EQ(EndOf(std::string(2000, 'x')), "a:" + std::string(2000, 'x'));
   Forward("1");
   EXPECT_EQ(EndOf("1"), "a:1");
 }

@@ -94,6 +94,36 @@ TEST(ReplicaGroups, TheOnlyGroupTakesAnyNameIfAllAreKnown) {
   EXPECT_TRUE(groups.MayCome("gpt"));
 }
 
+TEST(ReplicaGroups, AReplicaThatDoesNotSayWhatItIsKeepsNoNameWaiting) {
+  ReplicaGroups groups;
+  groups.SetListed({"a", "b"});
+  groups.Join("a", Facts("m"));
+  EXPECT_TRUE(groups.SetAbsent("b"));
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("a"));
+  EXPECT_FALSE(groups.SetAbsent("a")) << "it has said it";
+  EXPECT_FALSE(groups.SetAbsent("c"));
+  groups.Join("b", Facts("gpt"));
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("b"));
+}
+
+TEST(ReplicaGroups, AModelThatAllItsReplicasHaveGivenUpIsForgotten) {
+  ReplicaGroups groups;
+  groups.SetListed({"a", "b"});
+  groups.Join("a", Facts("old"));
+  groups.Join("b", Facts("old"));
+  groups.Leave("a");
+  groups.Join("a", Facts("new"));
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("b"));
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("none")) << "there are two models";
+  groups.Leave("b");
+  EXPECT_THAT(MembersFor(groups, "old"), IsEmpty()) << "it may come back";
+  groups.Join("b", Facts("new"));
+  EXPECT_THAT(MembersFor(groups, "old"), ElementsAre("a", "b"))
+      << "any name is that of the only model";
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("a", "b"));
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("a", "b"));
+}
+
 TEST(ReplicaGroups, SayWhatDiffers) {
   ReplicaGroups groups;
   groups.SetListed({"a", "b"});

@@ -222,6 +222,18 @@ TEST_F(FrontTest, AMessageWithAFaultCostsNoReplica) {
   EXPECT_EQ(refused.request_id(), 1U);
   EXPECT_EQ(refused.error().reason(), "not_a_message");
   EXPECT_TRUE(client->Call(NumberedRequest(2)).has_score());
+  // An HTTP request of one byte: the tag of a group that does not end. Then a cancel behind so many
+  // bytes of ids that it is no short message.
+  WriteBytes(*client, std::string("\0\0\0\3\x4a\x01\x0b", 7));
+  EXPECT_EQ(client->Receive().error().code(), 400);
+  v1::Request cancel;
+  cancel.mutable_cancel()->set_request_id(1);
+  const std::string padding = "\x0a" + std::string("\x84\x20", 2) + std::string(4'100, 'x');
+  const std::string message = padding + cancel.SerializeAsString();
+  WriteBytes(*client, std::string("\0\0", 2) + static_cast<char>(message.size() >> 8) +
+                          static_cast<char>(message.size() & 0xff) + message);
+  EXPECT_EQ(client->Receive().error().code(), 400);
+  EXPECT_TRUE(client->Call(NumberedRequest(3)).has_score());
   for (const ReplicaStatus& replica : front_->Status().replicas) {
     EXPECT_EQ(replica.losses, 0U);
   }

@@ -16,6 +16,7 @@ v1::Request ScoreRequest() {
   v1::Request request;
   request.mutable_score()->mutable_query()->set_text("q");
   request.mutable_score()->set_model("m");
+  request.mutable_score()->set_timeout_ms(1500);
   return request;
 }
 
@@ -35,11 +36,51 @@ TEST(PassedFrameFormatTest, TheClientsIdIsNotPassedOnAndComesBack) {
   ASSERT_TRUE(passed);
   const std::string one = ScoreRequest().SerializeAsString();
   EXPECT_EQ(passed->bytes, one + one);
-  EXPECT_EQ(passed->model, "m");
+  EXPECT_EQ(passed->named.model, "m");
+  EXPECT_EQ(passed->named.timeout_ms, 1500);
   FrontReply reply;
   reply.response.mutable_score();
   reply.is_last = true;
   EXPECT_EQ(ResponseIn(format.Part(reply)).request_id(), 7);
+}
+
+TEST(PassedFrameFormatTest, OnlyRequestsToEndpointsArePassedOn) {
+  v1::Request forwarded;
+  forwarded.mutable_forwarded()->set_client("another");
+  // Field 99, which there is not.
+  PassedFrameFormat format(
+      forwarded.SerializeAsString() + "\x98\x06\x01" + ScoreRequest().SerializeAsString(), 7, {});
+  const auto passed = format.Take();
+  ASSERT_TRUE(passed);
+  EXPECT_EQ(passed->bytes, ScoreRequest().SerializeAsString());
+  v1::Request cancel;
+  cancel.mutable_cancel()->set_request_id(1);
+  v1::Request authenticate;
+  authenticate.mutable_authenticate()->set_api_key("key");
+  v1::Request hello;
+  hello.mutable_hello()->set_front_key("key");
+  v1::Request reload;
+  reload.mutable_reload();
+  v1::Request http;
+  http.mutable_http()->set_path("/");
+  for (const v1::Request& request : {cancel, authenticate, hello, reload, http}) {
+    PassedFrameFormat refused(ScoreRequest().SerializeAsString() + request.SerializeAsString(), 7,
+                              {});
+    const auto taken = refused.Take();
+    ASSERT_FALSE(taken) << request.ShortDebugString();
+    EXPECT_EQ(taken.error().reason, "unknown_endpoint");
+  }
+}
+
+TEST(PassedFrameFormatTest, AFieldOfAnotherTypeIsRefused) {
+  const std::string score = ScoreRequest().SerializeAsString();
+  for (const std::string& field :
+       {std::string("\x0a\x02xx"), std::string("\xf0\x01\x01"), std::string("\x10\x01")}) {
+    PassedFrameFormat format(field + score, 7, {});
+    const auto passed = format.Take();
+    ASSERT_FALSE(passed);
+    EXPECT_EQ(passed.error().reason, "not_a_message");
+  }
 }
 
 TEST(PassedFrameFormatTest, WhatIsNoMessageIsRefused) {
