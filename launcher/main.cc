@@ -15,6 +15,7 @@
 #include "coordinator/access/api_key.h"
 #include "launcher/client/client_flags.h"
 #include "launcher/client/decide_command.h"
+#include "launcher/client/drain_command.h"
 #include "launcher/client/reload_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
@@ -39,6 +40,7 @@ namespace {
 using scorecast::launcher::BatchFlags;
 using scorecast::launcher::CalibrateFlags;
 using scorecast::launcher::DecideFlags;
+using scorecast::launcher::DrainFlags;
 using scorecast::launcher::FrontFlags;
 using scorecast::launcher::InspectFlags;
 using scorecast::launcher::kExitFailed;
@@ -167,12 +169,10 @@ void AddFrontFlags(CLI::App& app, FrontFlags& flags) {
          "--replicas", flags.replicas,
          "Where the services are: a file of lines NAME HOST:PORT or NAME ADDRESS_FILE, or a "
          "directory of the files that serve --address-file writes. Looked at every second")
-      ->required()
       ->type_name("FILE|DIR");
   app.add_option("--front-key", flags.front_key,
                  "File with the key of this front, alone in its first line, which is shown to the "
                  "services: that of a line in their --front-key")
-      ->required()
       ->type_name("FILE");
   app.add_flag("--replica-tls", flags.replica_tls,
                "Speaks TLS with the services, and uses none whose certificate is not of a known CA "
@@ -279,6 +279,24 @@ int main(int argc, char** argv) {
       "service where it is predicted to end first, and to another one if that is lost. On SIGTERM, "
       "SIGINT or SIGUSR1 it finishes the requests it has, for --drain-seconds at most, then exits");
   AddFrontFlags(*front, front_flags);
+  DrainFlags drain_flags;
+  CLI::App* drain =
+      front->add_subcommand("drain",
+                            "Lets a front send one of its services no further requests, and ends "
+                            "when that has replied to "
+                            "those that it has. It can then be ended without a request being lost");
+  AddDrainFlags(*drain, drain_flags);
+  CLI::App* undrain =
+      front->add_subcommand("undrain", "Lets a front send a service requests again");
+  AddDrainFlags(*undrain, drain_flags);
+  front->callback([front] {
+    // CLI11 would ask for flags that are `required` if there is a command behind them, too.
+    for (const char* flag : {"--replicas", "--front-key"}) {
+      if (front->get_subcommands().empty() && front->count(flag) == 0) {
+        throw CLI::RequiredError(flag);
+      }
+    }
+  });
 
   SuperviseFlags supervise_flags;
   CLI::App* supervise = app.add_subcommand(
@@ -411,6 +429,12 @@ int main(int argc, char** argv) {
   }
   if (*decide) {
     return Guarded(true, [&] { return RunDecideCommand(decide_flags); });
+  }
+  if (*drain) {
+    return Guarded(true, [&] { return RunDrainCommand(drain_flags); });
+  }
+  if (*undrain) {
+    return Guarded(true, [&] { return RunUndrainCommand(drain_flags); });
   }
   if (*front) {
     scorecast::proto::StartLog(front_flags.log_level);

@@ -81,8 +81,48 @@ void Replicas::OnStatus(const std::string& name, Replica& replica) {
   replica.load.OnStatus(
       status.predicted_seconds(), connection.is_usable(), Clock::now(),
       static_cast<std::size_t>(std::max<std::int64_t>(status.running_completions(), 0)));
-  SetThere(name, replica, !status.draining());
+  SetThere(name, replica, !status.draining() && !IsDrained(name));
   Tell();
+}
+
+bool Replicas::HasAnother(const std::string& name, const Replica& replica) const {
+  return std::ranges::any_of(listed_, [&](const auto& other) {
+    return other.first != name && other.second->is_there &&
+           other.second->connection->hello().model() == replica.connection->hello().model();
+  });
+}
+
+proto::Expected<std::size_t> Replicas::Drain(const std::string& name, bool undo) {
+  const auto found = listed_.find(name);
+  if (found == listed_.end() && !(undo && IsDrained(name))) {
+    std::string names;
+    for (const auto& [other, replica] : listed_) {
+      names += (names.empty() ? "" : ", ") + other;
+    }
+    return proto::Unexpected(proto::Error{404, "no_such_replica",
+                                          "There is no replica " + proto::Quoted(name) +
+                                              (names.empty() ? "." : ": there is " + names + "."),
+                                          "replica"});
+  }
+  if (found == listed_.end()) {
+    drained_.erase(name);
+    return 0;
+  }
+  Replica& replica = *found->second;
+  if (!undo && replica.is_there && !HasAnother(name, replica)) {
+    return proto::Unexpected(proto::Error{
+        409, "last_replica",
+        "No other replica of " + proto::Quoted(replica.connection->hello().model()) + " is there.",
+        "replica"});
+  }
+  const bool is_new = undo ? drained_.erase(name) > 0 : drained_.insert(name).second;
+  if (is_new) {
+    proto::LogInfo("replica {} {}", name, undo ? "gets requests again" : "gets no more requests");
+    if (replica.connection->is_ready()) {
+      OnStatus(name, replica);
+    }
+  }
+  return replica.connection->in_flight();
 }
 
 void Replicas::OnLost(const std::string& name, Replica& replica) {

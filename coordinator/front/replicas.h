@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "coordinator/front/replica_groups.h"
 #include "coordinator/front/replica_list.h"
 #include "coordinator/front/replica_load.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
@@ -46,6 +48,11 @@ class Replicas {
   /// round, or has said its state.
   void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
   void SetList(const std::vector<ListedReplica>& list);
+  /// Sends a replica no further requests, until it is undone: also if it leaves and comes back.
+  /// Returns how many requests it has and has not replied to. A 404 if it is not listed, a 409 if
+  /// no other replica of its model is there.
+  proto::Expected<std::size_t> Drain(const std::string& name, bool undo);
+  bool IsDrained(const std::string& name) const { return drained_.contains(name); }
   /// Ends all connections. What is in flight is lost.
   void Close();
 
@@ -59,6 +66,8 @@ class Replicas {
   std::shared_ptr<Replica> Begin(const ListedReplica& listed);
   void Retire(const std::shared_ptr<Replica>& replica);
   void OnStatus(const std::string& name, Replica& replica);
+  /// Whether another replica of its model is there.
+  bool HasAnother(const std::string& name, const Replica& replica) const;
   void OnLost(const std::string& name, Replica& replica);
   /// Lets it join or leave its group.
   void SetThere(const std::string& name, Replica& replica, bool is_there);
@@ -69,6 +78,7 @@ class Replicas {
   const std::shared_ptr<const ReplicaOptions> options_;
   std::function<void()> changed_;
   std::map<std::string, std::shared_ptr<Replica>> listed_;
+  std::set<std::string> drained_;  ///< Names; see Drain.
   std::vector<std::shared_ptr<ReplicaConnection>> retired_;
   ReplicaGroups groups_;
 };

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <future>
 #include <memory>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
+#include "launcher/address/front_key.h"
 #include "launcher/address/reachable_address.h"
 #include "launcher/address/service_address.h"
 #include "launcher/commands/access_flags.h"
@@ -42,23 +42,6 @@ namespace {
 
 /// Time that a client has to read its last replies.
 constexpr auto kLastRepliesOfFrontTime = std::chrono::seconds(2);
-
-/// The key in the first line of a file. Throws StartupError.
-std::string ReadFrontKey(const std::filesystem::path& path) {
-  const std::string name = "--front-key " + proto::OneLinePath(path.string());
-  std::ifstream file(path, std::ios::binary);
-  std::string key;
-  if (!std::getline(file, key)) {
-    throw proto::StartupError(name + ": cannot be read, or is empty");
-  }
-  if (key.ends_with('\r')) {
-    key.pop_back();
-  }
-  if (key.empty() || key.find_first_of(" \t") != std::string::npos) {
-    throw proto::StartupError(name + ": its first line must be the key alone");
-  }
-  return key;
-}
 
 /// Where the file of `serve --address-file` says that a service is.
 proto::Expected<std::string, std::string> ReplicaAddressIn(std::string_view contents) {
@@ -107,10 +90,12 @@ void ListenAsFront(const FrontFlags& flags, ListeningSockets& sockets,
       sockets.Take(kRequestSocket).Release(),
       coordinator::MakeFrameProtocol(
           coordinator::Endpoints(), {.version = SCORECAST_VERSION}, /*state=*/{}, /*web=*/{},
-          [](std::string message, std::uint64_t id, std::vector<coordinator::Held> held) {
-            return std::make_unique<coordinator::PassedFrameFormat>(std::move(message), id,
-                                                                    std::move(held));
-          }),
+          {.pass_on =
+               [](std::string message, std::uint64_t id, std::vector<coordinator::Held> held) {
+                 return std::make_unique<coordinator::PassedFrameFormat>(std::move(message), id,
+                                                                         std::move(held));
+               },
+           .drain = [&front](const v1::Drain& drain) { return front.Drain(drain); }}),
       {.tls = tls, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port < 0) {
     return;

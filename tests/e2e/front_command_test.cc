@@ -1,10 +1,13 @@
 // `scorecast front` before two services.
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -27,6 +30,7 @@ using coordinator::HttpClient;
 using coordinator::HttpReply;
 using coordinator::Post;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 /// The response without what differs each time.
 nlohmann::json Stable(nlohmann::json response) {
@@ -59,8 +63,14 @@ class FrontCommand : public ::testing::Test {
     const std::size_t begin = line.find(", HTTP on 127.0.0.1:");
     ASSERT_NE(begin, std::string::npos) << line;
     port_ = static_cast<std::uint16_t>(std::stoi(line.substr(begin + 20)));
+    const std::size_t address = line.find("requests on ") + 12;
+    address_ = line.substr(address, begin - address);
   }
   HttpReply Call(const std::string& request) const { return HttpClient(port_).Call(request); }
+  ProcessResult Drain(const std::string& word, const std::string& name) const {
+    return RunScorecast(
+        {"front", word, name, "--connect", address_, "--front-key", (directory_ / "key").string()});
+  }
   bool AwaitReady(std::size_t replicas) const {
     return Eventually([&] {
       std::size_t ready = 0;
@@ -74,6 +84,7 @@ class FrontCommand : public ::testing::Test {
   const std::filesystem::path directory_ = NewDirectory();
   std::unique_ptr<Process> front_;
   std::uint16_t port_ = 0;
+  std::string address_;  ///< Of the request socket.
 };
 
 TEST_F(FrontCommand, RequestsGoToServicesThatAppearAndDie) {
@@ -105,6 +116,53 @@ TEST_F(FrontCommand, RequestsGoToServicesThatAppearAndDie) {
   EXPECT_TRUE(AwaitReady(2));
 }
 
+TEST_F(FrontCommand, ServicesAreUpgradedOneAfterAnotherUnderLoad) {
+  StartFront();
+  std::map<std::string, std::unique_ptr<Service>> services;
+  services["a"] = StartService("a");
+  services["b"] = StartService("b");
+  ASSERT_TRUE(AwaitReady(2));
+  const nlohmann::json body = NumberedBody(1);
+  const nlohmann::json wanted = Stable(Call(Post("/v1/score", body.dump())).Json());
+  std::atomic<bool> has_ended = false;
+  std::atomic<int> replies = 0;
+  std::vector<std::string> faults;
+  std::thread load([&] {
+    HttpClient client(port_);
+    while (!has_ended) {
+      const HttpReply reply = client.Call(Post("/v1/score", body.dump()));
+      if (reply.status != 200 || Stable(reply.Json()) != wanted) {
+        faults.push_back(reply.body);
+      }
+      ++replies;
+    }
+  });
+  for (const std::string name : {"a", "b"}) {
+    EXPECT_EQ(Drain("drain", name).out, name + " is drained\n");
+    EXPECT_EQ(services[name]->Drain().exit_code, 0);
+    services[name] = nullptr;
+    services[name] = StartService(name);
+    EXPECT_EQ(Drain("undrain", name).out, name + " gets requests\n");
+    EXPECT_TRUE(AwaitReady(2));
+  }
+  const int before = replies;
+  EXPECT_TRUE(Eventually([&] { return replies > before + 10; }));
+  has_ended = true;
+  load.join();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+TEST_F(FrontCommand, ADrainThatIsNotAllowedFails) {
+  StartFront();
+  const auto service = StartService("a");
+  ASSERT_TRUE(AwaitReady(1));
+  EXPECT_THAT(Drain("drain", "a").err, HasSubstr("last_replica"));
+  EXPECT_THAT(Drain("drain", "c").err, HasSubstr("no_such_replica"));
+  EXPECT_EQ(Drain("drain", "c").exit_code, 1);
+  WriteFile(directory_ / "key", "another\n");
+  EXPECT_THAT(Drain("drain", "a").err, HasSubstr("unauthorized"));
+}
+
 TEST_F(FrontCommand, EndsWithCodeZeroOnASignal) {
   for (const int signal : {SIGTERM, SIGUSR1}) {
     StartFront();
@@ -113,6 +171,13 @@ TEST_F(FrontCommand, EndsWithCodeZeroOnASignal) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(result.err, HasSubstr("stopped"));
   }
+}
+
+TEST_F(FrontCommand, AskedForNothingNamesTheFlagThatIsMissing) {
+  const ProcessResult result =
+      RunScorecast({"front", "--front-key", (directory_ / "key").string()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("--replicas is required"));
 }
 
 TEST_F(FrontCommand, AKeyFileWithAFaultIsNamed) {

@@ -1,7 +1,9 @@
 #include "coordinator/front/clients/front.h"
 
+#include <algorithm>
 #include <functional>
 #include <future>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,10 +24,21 @@ void RunOn(asio::io_context& io, const std::function<void()>& work) {
   done.get_future().wait();
 }
 
+/// Takes the same time wherever the texts differ.
+bool IsSame(std::string_view shown, std::string_view key) {
+  unsigned difference = shown.size() == key.size() ? 0 : 1;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    difference |= static_cast<unsigned char>(shown[i]) ^
+                  static_cast<unsigned char>(key[i % std::max<std::size_t>(key.size(), 1)]);
+  }
+  return difference == 0;
+}
+
 }  // namespace
 
 Front::Front(const FrontOptions& options, ReplicaList list)
-    : work_(io_.get_executor()),
+    : key_(options.replicas.front_key),
+      work_(io_.get_executor()),
       replicas_(io_.get_executor(), options.replicas),
       forwarder_(std::make_shared<Forwarder>(io_.get_executor(), replicas_, options.forwarder)),
       thread_([this] { io_.run(); }) {
@@ -51,6 +64,17 @@ Front::~Front() {
   thread_.join();
 }
 
+proto::Expected<std::size_t> Front::Drain(const v1::Drain& drain) {
+  if (!IsSame(drain.front_key(), key_)) {
+    return proto::Unexpected(
+        proto::Error{401, "unauthorized",
+                     "The key is not the one that this front shows to its replicas.", "front_key"});
+  }
+  proto::Expected<std::size_t> requests = std::size_t{0};
+  RunOn(io_, [&] { requests = replicas_.Drain(drain.replica(), drain.undo()); });
+  return requests;
+}
+
 FrontStatus Front::Status() const {
   FrontStatus status;
   RunOn(io_, [&] { status = StatusNow(); });
@@ -64,6 +88,7 @@ FrontStatus Front::StatusNow() const {
     ReplicaStatus& one = status.replicas.emplace_back();
     one.name = name;
     one.is_connected = connection.is_ready();
+    one.is_drained = replicas_.IsDrained(name);
     one.model = one.is_connected ? connection.hello().model() : "";
     one.is_ready = replica->is_there && replica->load.is_usable() && replica->difference.empty();
     one.wait_seconds = replica->load.wait_seconds();

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -15,6 +17,8 @@
 #include "coordinator/front/replicas.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/connection/socket_options.h"
+#include "proto/base/expected.h"
+#include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
 
@@ -38,6 +42,9 @@ class Front {
 
   /// Its clients come over sockets that it is told to listen to.
   RequestServer& server() { return *server_; }
+  /// See Replicas::Drain. A 401 if it does not have the front's key. The same holds for threads as
+  /// for Status.
+  proto::Expected<std::size_t> Drain(const v1::Drain& drain);
   /// May be called on any thread but that of the replicas. Waits for that one, which never waits.
   FrontStatus Status() const;
   bool is_draining() const { return handler_->is_draining(); }
@@ -47,6 +54,7 @@ class Front {
  private:
   FrontStatus StatusNow() const;
 
+  const std::string key_;  ///< That which is shown to replicas.
   mutable boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Replicas replicas_;

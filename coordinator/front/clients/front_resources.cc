@@ -24,7 +24,8 @@ ResourceContent Readiness(const FrontStatus& status, bool is_draining) {
     replicas.push_back({{"name", replica.name},
                         {"model", replica.model},
                         {"connected", replica.is_connected},
-                        {"ready", replica.is_ready}});
+                        {"ready", replica.is_ready},
+                        {"drained", replica.is_drained}});
   }
   return {is_ready ? 200 : 503, "application/json", body.dump()};
 }
@@ -56,6 +57,11 @@ Families FamiliesOf(const FrontStatus& status, const std::string& version) {
   AddOfReplicas(
       status, GaugeFamily("scorecast_front_replica_ready", "1 if the replica gets requests."),
       [](const ReplicaStatus& replica) { return replica.is_ready; }, families);
+  AddOfReplicas(
+      status,
+      GaugeFamily("scorecast_front_replica_drained",
+                  "1 if the replica gets no requests because of `scorecast front drain`."),
+      [](const ReplicaStatus& replica) { return replica.is_drained; }, families);
   AddOfReplicas(
       status,
       GaugeFamily("scorecast_front_replica_waiting_seconds",

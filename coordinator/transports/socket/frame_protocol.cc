@@ -185,7 +185,8 @@ void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t len
 }
 
 void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
-  if (auto reply = AnswerSession(message_, *connection, context_, server_->facts)) {
+  if (auto reply =
+          AnswerSession(message_, *connection, context_, server_->facts, server_->front.drain)) {
     if (reply->status_interval) {
       reply->frames += StatusFrame();
       status_interval_ = *reply->status_interval;
@@ -234,8 +235,8 @@ void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
     fault = NotAMessage();
   }
   std::unique_ptr<CallFormat> format;
-  if (server_->pass_on != nullptr) {
-    format = server_->pass_on(std::move(message_), envelope.request_id, std::move(held_));
+  if (server_->front.pass_on != nullptr) {
+    format = server_->front.pass_on(std::move(message_), envelope.request_id, std::move(held_));
   } else {
     format = std::make_unique<FrameFormat>(std::move(message_), envelope, std::move(held_), state);
   }
@@ -358,9 +359,9 @@ void FrameProtocol::ArmStatus(const ConnectionPtr& connection) {
 
 MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts,
                                std::function<ServerState()> state, WebOptions web,
-                               MakePassedFrame pass_on) {
+                               FrontFrames front) {
   const auto server = std::make_shared<const FrameServer>(
-      endpoints, std::move(facts), std::move(state), std::move(web), std::move(pass_on));
+      endpoints, std::move(facts), std::move(state), std::move(web), std::move(front));
   return [server](const ProtocolContext& context) {
     return std::make_unique<FrameProtocol>(context, server);
   };

@@ -39,19 +39,25 @@ namespace scorecast::coordinator {
 using MakePassedFrame = std::function<std::unique_ptr<CallFormat>(
     std::string message, std::uint64_t request_id, std::vector<Held> held)>;
 
+/// What the request socket of a front does that of a service does not.
+struct FrontFrames {
+  MakePassedFrame pass_on;  ///< Makes the format of requests, in place of FrameFormat.
+  DrainReplica drain;
+};
+
 /// What the request socket's connections of a server share.
 struct FrameServer {
   FrameServer(EndpointList endpoints, ServerFacts server_facts, std::function<ServerState()> ask,
-              WebOptions web_options, MakePassedFrame pass_frame_on)
+              WebOptions web_options, FrontFrames front_frames)
       : facts(std::move(server_facts)),
         state(std::make_shared<RecentState>(std::move(ask))),
         web(endpoints, std::move(web_options)),
-        pass_on(std::move(pass_frame_on)) {}
+        front(std::move(front_frames)) {}
 
   const ServerFacts facts;
   const std::shared_ptr<RecentState> state;
-  const WebServer web;            ///< What fronts ask for by HTTP requests.
-  const MakePassedFrame pass_on;  ///< See MakeFrameProtocol.
+  const WebServer web;      ///< What fronts ask for by HTTP requests.
+  const FrontFrames front;  ///< Empty if it is that of a service.
 };
 
 /// Requests and replies as frames: a length, then a protobuf message of that length. Replies carry
@@ -130,10 +136,9 @@ class FrameProtocol : public Protocol {
 };
 
 /// For RequestServer. The endpoints must outlive the server. `state` is called on any thread, as
-/// long as the server lives. `web` is what fronts find at the URLs of HTTP requests. If `pass_on`
-/// is set, the handler of calls gets requests in this format, instead of FrameFormat.
+/// long as the server lives. `web` is what fronts find at the URLs of HTTP requests.
 MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts = {},
                                std::function<ServerState()> state = {}, WebOptions web = {},
-                               MakePassedFrame pass_on = nullptr);
+                               FrontFrames front = {});
 
 }  // namespace scorecast::coordinator

@@ -38,7 +38,7 @@ bool IsSessionMessage(const std::string& message) {
     is_session = is_session || field == v1::Request::kAuthenticateFieldNumber ||
                  field == v1::Request::kReloadFieldNumber ||
                  field == v1::Request::kCancelFieldNumber ||
-                 field == v1::Request::kHelloFieldNumber;
+                 field == v1::Request::kHelloFieldNumber || field == v1::Request::kDrainFieldNumber;
   }
   return is_session;
 }
@@ -85,6 +85,21 @@ void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {
   reloaded.set_keys(static_cast<std::uint32_t>(changes->keys));
   reloaded.set_added(static_cast<std::uint32_t>(changes->added));
   reloaded.set_revoked(static_cast<std::uint32_t>(changes->revoked));
+}
+
+void Drain(const v1::Drain& drain, Connection& connection, const DrainReplica& drain_replica,
+           v1::Response& response) {
+  if (drain_replica == nullptr) {
+    Refuse(BadRequest("not_a_front", "This is a service. Only a front drains replicas.", ""),
+           connection, response);
+    return;
+  }
+  const auto requests = drain_replica(drain);
+  if (!requests) {
+    Refuse(requests.error(), connection, response);
+    return;
+  }
+  response.mutable_drained()->set_requests(static_cast<std::uint32_t>(*requests));
 }
 
 /// Why the client gets no reply to its Hello. Makes it a front if it shows the key of one.
@@ -159,8 +174,8 @@ std::optional<proto::Error> FrontFault(const Connection& connection,
 }
 
 std::optional<SessionReply> AnswerSession(const std::string& message, Connection& connection,
-                                          const ProtocolContext& context,
-                                          const ServerFacts& facts) {
+                                          const ProtocolContext& context, const ServerFacts& facts,
+                                          const DrainReplica& drain) {
   v1::Request request;
   if (!IsSessionMessage(message) || !request.ParseFromString(message)) {
     return std::nullopt;
@@ -180,6 +195,9 @@ std::optional<SessionReply> AnswerSession(const std::string& message, Connection
       break;
     case v1::Request::kReload:
       Reload(connection, context.keys, response);
+      break;
+    case v1::Request::kDrain:
+      Drain(request.drain(), connection, drain, response);
       break;
     case v1::Request::kCancel:
       reply.frames = Cancel(request.cancel().request_id(), connection, response);

@@ -2,12 +2,18 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "proto/base/error.h"
+#include "proto/base/expected.h"
+
+namespace scorecast::v1 {
+class Drain;
+}  // namespace scorecast::v1
 
 namespace scorecast::coordinator {
 
@@ -24,6 +30,9 @@ struct ServerFacts {
   std::string kernel_set;
 };
 
+/// What a front does with a v1::Drain. Returns how many of its requests the replica has.
+using DrainReplica = std::function<proto::Expected<std::size_t>(const v1::Drain&)>;
+
 /// What follows from a message about the connection or the server.
 struct SessionReply {
   std::string frames;  ///< The answer.
@@ -37,9 +46,10 @@ std::optional<proto::Error> FrontFault(const Connection& connection,
 
 /// Answers a message about the connection or the server itself, which is no request
 /// to an endpoint: a v1::Authenticate, which sets the connection's client, a v1::Hello, which may
-/// make it a front, a v1::Reload, or a v1::Cancel, behind the errors of the requests that it ends.
-/// Nothing if the message is another one.
+/// make it a front, a v1::Reload, a v1::Drain, or a v1::Cancel, behind the errors of the requests
+/// that it ends. Nothing if the message is another one. `drain` is empty if the server is no front.
 std::optional<SessionReply> AnswerSession(const std::string& message, Connection& connection,
-                                          const ProtocolContext& context, const ServerFacts& facts);
+                                          const ProtocolContext& context, const ServerFacts& facts,
+                                          const DrainReplica& drain);
 
 }  // namespace scorecast::coordinator

@@ -113,11 +113,14 @@ class FrontTest : public ::testing::Test {
                                          {.accepts_while_draining = true});
     port_ = front_->server().Listen(
         OpenListeningSocket("127.0.0.1", 0),
-        MakeFrameProtocol(Endpoints(), {.version = "1"}, {}, {},
-                          [](std::string message, std::uint64_t id, std::vector<Held> held) {
-                            return std::make_unique<PassedFrameFormat>(std::move(message), id,
-                                                                       std::move(held));
-                          }));
+        MakeFrameProtocol(
+            Endpoints(), {.version = "1"}, {}, {},
+            {.pass_on =
+                 [](std::string message, std::uint64_t id, std::vector<Held> held) {
+                   return std::make_unique<PassedFrameFormat>(std::move(message), id,
+                                                              std::move(held));
+                 },
+             .drain = [this](const v1::Drain& drain) { return front_->Drain(drain); }}));
   }
   bool AwaitReady(std::size_t replicas = 2) {
     return Eventually([&] {
@@ -287,6 +290,42 @@ TEST_F(FrontTest, AClientThatLeavesEndsItsRequests) {
     return status.in_flight == 0 && status.replicas[0].in_flight == 0 &&
            status.replicas[1].in_flight == 0;
   }));
+}
+
+TEST_F(FrontTest, AReplicaIsDrainedWithTheFrontsKey) {
+  Start();
+  ASSERT_TRUE(AwaitReady());
+  const auto client = Connect();
+  v1::Request request;
+  request.set_request_id(7);
+  v1::Drain& drain = *request.mutable_drain();
+  drain.set_replica("a");
+  for (const std::string key : {"", "sk-wrong", "sk-front-012345678", "sk-front-01234567899"}) {
+    drain.set_front_key(key);
+    const v1::Response response = client->Call(request);
+    EXPECT_EQ(response.request_id(), 7U);
+    EXPECT_EQ(response.error().code(), 401) << key;
+  }
+  EXPECT_TRUE(AwaitReady(2));
+  drain.set_front_key(kFrontKey);
+  EXPECT_TRUE(client->Call(request).has_drained());
+  EXPECT_TRUE(AwaitReady(1));
+  const nlohmann::json replica = Call(Get("/ready")).Json()["replicas"][0];
+  EXPECT_EQ(replica["name"], "a");
+  EXPECT_EQ(replica["ready"], false);
+  EXPECT_EQ(replica["drained"], true);
+  EXPECT_THAT(Call(Get("/metrics")).body,
+              HasSubstr("scorecast_front_replica_drained{replica=\"a\"} 1"));
+  for (std::uint64_t number = 1; number <= 10; ++number) {
+    EXPECT_EQ(Call(ScorePost(number)).status, 200);
+  }
+  EXPECT_TRUE(a_.cluster().plans().empty()) << "it got none of them";
+  drain.set_replica("b");
+  EXPECT_EQ(client->Call(request).error().reason(), "last_replica");
+  drain.set_replica("a");
+  drain.set_undo(true);
+  EXPECT_TRUE(client->Call(request).has_drained());
+  EXPECT_TRUE(AwaitReady(2));
 }
 
 TEST_F(FrontTest, WithoutAReplicaRequestsAreRefused) {
