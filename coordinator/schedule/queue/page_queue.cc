@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "proto/plan/forward_plan.h"
+#include "coordinator/schedule/pages/capacity.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -16,11 +16,20 @@ constexpr std::int64_t kReservePart = 4;
 /// A short sequence needs at most this part of the reserve.
 constexpr std::int64_t kShortPart = 4;
 
+std::int64_t PagesOf(const proto::PlanLimits& limits) {
+  return (limits.reach.both_sides ? limits.text_rows : limits.kept_kv_rows) / proto::kKvPageRows;
+}
+
+std::int64_t ReserveOf(const proto::PlanLimits& limits) {
+  return limits.reach.both_sides ? PagesOf(limits) - KvPages(limits.longest_text)
+                                 : std::min(kReservePasses * limits.max_rows / proto::kKvPageRows,
+                                            PagesOf(limits) / kReservePart);
+}
+
 }  // namespace
 
-PageQueue::PageQueue(std::int64_t pages, std::int64_t max_rows)
-    : pages_(pages),
-      reserve_(std::min(kReservePasses * max_rows / proto::kKvPageRows, pages / kReservePart)) {}
+PageQueue::PageQueue(const proto::PlanLimits& limits)
+    : pages_(PagesOf(limits)), reserve_(ReserveOf(limits)) {}
 
 PageQueue::Need PageQueue::NeedOf(std::int64_t pages, bool has_completions) const {
   return {pages, has_completions || pages * kShortPart > reserve_};
