@@ -16,7 +16,10 @@ using proto::kKvPageRows;
 /// Upper bound on the MiB of the cache if --kv-cache-mb is not given.
 constexpr std::int64_t kDefaultKvCacheMb = 1024;
 
-/// Rows for short texts beside a long one, unless the longest text has fewer.
+/// The reserve for short texts is this part of the longest text, so that of 8,192 tokens texts of
+/// up to 512 are short (see PageQueue). It has at least so many rows, unless the longest text has
+/// fewer.
+constexpr std::int64_t kTextReservePart = 4;
 constexpr std::int64_t kLeastTextReserve = 512;
 
 /// Rows of K/V for a sequence of `rows` in up to `segments` segments, each rounded up to granules.
@@ -37,7 +40,8 @@ std::int64_t PageRowsOf(std::int64_t rows) {
 
 /// Rows, in whole pages, of the buffers for texts that short texts have beside a longest one.
 std::int64_t ReserveBeside(std::int64_t longest_text) {
-  return PageRowsOf(std::min(std::max(longest_text / 8, kLeastTextReserve), longest_text));
+  return PageRowsOf(
+      std::min(std::max(longest_text / kTextReservePart, kLeastTextReserve), longest_text));
 }
 
 std::int32_t Narrow(std::int64_t n) {

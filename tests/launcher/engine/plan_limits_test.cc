@@ -46,8 +46,8 @@ TEST(BuffersForTexts, HaveRoomForTheLongestTextAndAReserve) {
     EXPECT_EQ(limits.text_rows, longest_rows + reserve) << positions;
     EXPECT_EQ(limits.kept_kv_rows, 0);
   };
-  expect(8192, 8192, 1024);
-  expect(8000, 8000, 1024);
+  expect(8192, 8192, 2048);
+  expect(8000, 8000, 2048);
   expect(512, 512, 512);
   expect(514, 576, 512);
   expect(300, 320, 320);

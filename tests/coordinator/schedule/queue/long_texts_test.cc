@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -291,6 +292,43 @@ TEST_F(LongTexts, ATextThatIsCancelledWhileItWaitsHoldsUpNoOther) {
   EXPECT_LT(StepsOf(passes, 3).first, StepsOf(passes, 1).second) << "there is room for both";
   EXPECT_EQ(answers[0].sum, 600);
   EXPECT_EQ(answers[2].sum, 900);
+}
+
+// The cluster checks that no text loses what waits between its steps.
+TEST_F(LongTexts, AllAreDoneWhateverTheirLengths) {
+  constexpr int kTexts = 300;
+  std::mt19937 random(1);
+  const auto at_most = [&](std::int32_t n) {
+    return std::uniform_int_distribution<std::int32_t>(0, n)(random);
+  };
+  std::deque<Answer> answers;
+  std::vector<float> sums;
+  std::set<std::size_t> cancelled;
+  for (int text = 1; text <= kTexts; ++text) {
+    const std::int32_t rows = 1 + at_most(at_most(2) == 0 ? 999 : 199);
+    sums.push_back(static_cast<float>(rows * text));
+    Submit("client " + std::to_string(at_most(9)), rows, text, answers.emplace_back());
+    for (std::int32_t passes = at_most(10); passes > 0 && !cluster_.is_idle(); --passes) {
+      cluster_.ComputeNext();
+    }
+    const auto some = static_cast<std::size_t>(at_most(text - 1));
+    if (at_most(4) == 0 && !answers[some].sum) {
+      cancelled.insert(some);
+      scheduler_.Cancel({answers[some].ticket});
+    }
+  }
+  const auto is_left = [](const Answer& answer) { return !answer.sum && answer.error == 0; };
+  EXPECT_GT(std::ranges::count_if(answers, is_left), 30) << "many wait";
+  ComputeAll();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    // A text that is cancelled in its last pass is done.
+    if (answers[i].error == 499) {
+      EXPECT_TRUE(cancelled.contains(i)) << i;
+    } else {
+      EXPECT_EQ(answers[i].sum, sums[i]) << i;
+    }
+  }
+  EXPECT_GT(std::ranges::count(answers, 499, &Answer::error), 10);
 }
 
 }  // namespace long_texts_test
