@@ -16,10 +16,10 @@ using proto::kKvPageRows;
 /// Upper bound on the MiB of the cache if --kv-cache-mb is not given.
 constexpr std::int64_t kDefaultKvCacheMb = 1024;
 
-/// The reserve for short texts is this part of the longest text, so that of 8,192 tokens texts of
-/// up to 512 are short (see PageQueue). It has at least so many rows, unless the longest text has
-/// fewer.
+/// The reserve for short texts is this part of the longest text. If that has 8,192 tokens, texts of
+/// up to 512 are short: see PageQueue.
 constexpr std::int64_t kTextReservePart = 4;
+/// Rows that the reserve has at least, unless the longest text has fewer.
 constexpr std::int64_t kLeastTextReserve = 512;
 
 /// Rows of K/V for a sequence of `rows` in up to `segments` segments, each rounded up to granules.
