@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,10 +103,11 @@ def _run_attacks(sides: Sequence[Side], seconds: float, counts: Counter[str]) ->
                     counts += _outcomes(clients)
                     all_clients[attack] = start(*attack)
             if time.monotonic() > next_stop:
-                with service.stopped(rng.randrange(len(service.ranks))):
-                    time.sleep(_STOP_SECONDS)
-                strangers.close()
-                strangers.enter_context(service.strangers())
+                with suppress(OSError):  # The service may have ended, which is a fault that the result tells.
+                    with service.stopped(rng.randrange(len(service.ranks))):
+                        time.sleep(_STOP_SECONDS)
+                    strangers.close()
+                    strangers.enter_context(service.strangers())
                 next_stop = time.monotonic() + _STOP_INTERVAL
         for clients, _ in all_clients.values():
             counts += _outcomes(clients)
@@ -147,9 +148,9 @@ def soak(settings: Settings, seconds: float) -> SoakResult:
             phases.append((time.monotonic(), "beside"))
             _run_attacks(sides, share * seconds, result.counts)
             phases.append((time.monotonic(), "after"))
-            for polite in all_polite:
+            for polite in all_polite if service.runs() else ():
                 wait_until_served(polite, _CASE.polite, phases[-1][0], settings.patience)
-            time.sleep(_SETTLE_SECONDS)
+            time.sleep(_SETTLE_SECONDS if service.runs() else 0)
             note_memory(name)
         for side, polite in zip(sides, all_polite):
             traffic = polite.stop(settings.patience)

@@ -33,7 +33,7 @@ from bench.worker_process import WorkerFailed, WorkerProcess
 _PAIR_TOKENS = 150
 _BODIES = 64  # Different ones.
 _RAMP_SECONDS = 1.0
-_PASSES = 5  # Of the worker, whose median counts.
+_PASSES = 5  # The worker computes so many, and their median counts.
 _DTYPES = ["f32", "bf16", "int8"]
 
 
@@ -48,7 +48,7 @@ class ClientsFigures:
     rows_per_pass: list[float] = field(default_factory=list)
     in_passes: list[float] = field(default_factory=list)  # Share of the time.
     products: list[float] = field(default_factory=list)  # Share of a pass of so many pairs, by the worker's clocks.
-    cpu_ms: list[float] = field(default_factory=list)  # Of a request, by all threads of the service.
+    cpu_ms: list[float] = field(default_factory=list)  # CPU time that all threads of the service take for a request.
     outcomes: Traffic = field(default_factory=Traffic)  # What failed.
 
     def of_all(self) -> list[float]:
@@ -128,7 +128,7 @@ def _flags() -> argparse.Namespace:
     return flags
 
 
-def _markdown(all_figures: list[ClientsFigures]) -> str:
+def markdown(all_figures: list[ClientsFigures]) -> str:
     header = ["dtype", "clients", "requests/s", "p50, ms", "p99, ms", "rows of a pass", "in passes, %", "products of a pass, %",
               "products of all time, %", "CPU of a request, ms", "failures"]
     rows = []
@@ -163,7 +163,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     about: dict[str, Any] = {"shape": flags.shape, "kernel": flags.kernel, "threads": flags.threads, "seconds": flags.seconds}
-    print_result(_markdown(all_figures), {"about": about, "figures": all_figures}, flags.json)
+    print_result(markdown(all_figures), {"about": about, "figures": all_figures}, flags.json)
     return 0
 
 

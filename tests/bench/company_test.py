@@ -267,6 +267,12 @@ class Bodies(unittest.TestCase):
         self.assertNotIn(b"salt", BodyMaker(True, 1000).scores("a").message(1, "salt"))
         self.assertNotIn(b"salt", BodyMaker(False, 1000).scores("a").message(1, "salt"))
 
+    def test_to_a_classifier_have_no_labels(self):
+        self.assertIn(b"label_token_ids", BodyMaker(True, 1000).text(64).content)
+        text = BodyMaker(True, 1000, labels=None).text(64)
+        self.assertNotIn(b"label_token_ids", text.content)
+        self.assertEqual(text.tokens, 64)
+
     def test_of_the_socket_differ_in_id_and_salt_only(self):
         body = BodyMaker(False, 1000).score(5, 3, 2)
         self.assertEqual(body.message(1, "a"), body.message(1, "a"))

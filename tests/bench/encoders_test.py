@@ -7,6 +7,7 @@ from unittest import mock
 
 from bench.encoders import model, peers
 from bench.encoders.agreement import Agreement, compare
+from bench.encoders.clients import ClientsFigures, markdown
 from bench.encoders.products import PassFigures
 from bench.encoders.report import EngineFigures, Run
 from bench.encoders.shapes import SHAPES, Shape, Tensor
@@ -147,6 +148,16 @@ class Agreements(unittest.TestCase):
         self.assertEqual([len({str(text.first) for text in ranking}) for ranking in (first, second)], [1, 1])
         self.assertEqual(len({str(text.ids) for text in first + second}), 16)
         self.assertEqual(first, ranking_of(0, 8, SHAPES["minilm-l6"]))
+
+
+class OfClients(unittest.TestCase):
+    def test_the_products_share_of_all_time_is_that_of_the_passes_times_theirs(self):
+        figures = ClientsFigures(16, "f32", requests_per_second=[50.0, 60.0], milliseconds=[[1.0, 3.0], [2.0]],
+                                 rows_per_pass=[300.0, 300.0], in_passes=[0.5, 0.8], products=[0.8, 0.9], cpu_ms=[30.0, 40.0])
+        row = markdown([figures]).splitlines()[-1]
+        self.assertEqual([cell.strip() for cell in row.strip("|").split("|")],
+                         ["f32", "16", "55.0 (50.0-60.0)", "1.5 (1.0-2.0)", "2.5 (2.0-3.0)", "300 (300-300)", "65 (50-80)",
+                          "85 (80-90)", "56 (40-72)", "35.00 (30.00-40.00)", "0"])
 
 
 if __name__ == "__main__":

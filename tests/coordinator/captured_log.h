@@ -1,20 +1,20 @@
 #pragma once
 
 #include <memory>
-#include <sstream>
+#include <mutex>
 #include <string>
 
-#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 namespace scorecast::coordinator {
 
-/// What this thread logs while this exists, without times.
+/// What is logged while this exists, without times. Threads that log must not run when it is made
+/// or destroyed.
 class CapturedLog {
  public:
-  CapturedLog() : before_(spdlog::default_logger()) {
-    const auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(lines_);
-    const auto logger = std::make_shared<spdlog::logger>("captured", sink);
+  CapturedLog() : before_(spdlog::default_logger()), sink_(std::make_shared<Sink>()) {
+    const auto logger = std::make_shared<spdlog::logger>("captured", sink_);
     logger->set_level(spdlog::level::debug);
     logger->set_pattern("%v");
     spdlog::set_default_logger(logger);
@@ -23,11 +23,29 @@ class CapturedLog {
   CapturedLog(const CapturedLog&) = delete;
   CapturedLog& operator=(const CapturedLog&) = delete;
 
-  std::string text() const { return lines_.str(); }
+  std::string text() const { return sink_->text(); }
 
  private:
+  class Sink : public spdlog::sinks::base_sink<std::mutex> {
+   public:
+    std::string text() {
+      const std::lock_guard lock(mutex_);
+      return lines_;
+    }
+
+   private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+      spdlog::memory_buf_t line;
+      formatter_->format(message, line);
+      lines_.append(line.data(), line.size());
+    }
+    void flush_() override {}
+
+    std::string lines_;
+  };
+
   std::shared_ptr<spdlog::logger> before_;
-  std::ostringstream lines_;
+  std::shared_ptr<Sink> sink_;
 };
 
 }  // namespace scorecast::coordinator

@@ -10,7 +10,7 @@ namespace scorecast::coordinator {
 /// Upper bound on what a request may have beside the body of an HTTP request.
 inline constexpr std::size_t kMaxBesideBody = std::size_t{64} << 10;
 
-/// Where the parts of a v1::HttpRequest are.
+/// A v1::HttpRequest, whose body stays where it arrived.
 struct HttpEnvelope {
   std::string rest;  ///< The bytes of the message without its body.
   // The body, in the bytes of the v1::Request.

@@ -107,8 +107,8 @@ TEST_F(RealReplicaTest, ACancelEndsTheRequestThere) {
 }
 
 TEST_F(RealReplicaTest, AServerWithAnotherFrontKeyIsRefused) {
-  FakeSocketServer server;
   const CapturedLog log;
+  FakeSocketServer server;
   Start({{"1", At(server.port())}});
   EXPECT_TRUE(RunUntil(io_, [&] { return !log.text().empty(); }));
   EXPECT_THAT(log.text(), HasSubstr("it does not trust this front: 401 unauthorized"));
@@ -142,9 +142,9 @@ TEST_F(TlsReplicaTest, RepliesComeOverTls) {
 }
 
 TEST_F(TlsReplicaTest, AReplicaOfAnotherCaIsRefused) {
+  const CapturedLog log;
   FakeSocketServer server(ServerOptions());
   const std::uint16_t port = Listen(server);
-  const CapturedLog log;
   Start({{"1", At(port)}},
         proto::ClientTls{proto::TlsContext::OfClient({.ca = other_.certificate()})});
   EXPECT_TRUE(RunUntil(
