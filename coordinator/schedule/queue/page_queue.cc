@@ -39,7 +39,7 @@ std::int64_t PageQueue::ReserveBeside(const Need& need) const {
   return std::min(reserve_, pages_ - need.pages);
 }
 
-bool PageQueue::MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) const {
+bool PageQueue::MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) {
   const Waiters& waiting = need.is_long_lived ? waiting_long_ : waiting_short_;
   const auto own = waiting.find(entry);
   const std::pair place(own == waiting.end() ? tags : own->second.tags, entry);
@@ -48,10 +48,15 @@ bool PageQueue::MayBegin(const Entry& entry, const Need& need, const AddressTags
       return false;
     }
   }
-  return need.is_long_lived ||
-         std::all_of(waiting_long_.begin(), waiting_long_.end(), [&](const auto& waiter) {
-           return short_pages_ + need.pages <= ReserveBeside(waiter.second.need);
-         });
+  if (need.is_long_lived ||
+      std::all_of(waiting_long_.begin(), waiting_long_.end(), [&](const auto& waiter) {
+        return short_pages_ + need.pages <= ReserveBeside(waiter.second.need);
+      })) {
+    return true;
+  }
+  // Otherwise smaller ones could overtake it forever.
+  Wait(entry, need, tags);
+  return false;
 }
 
 std::int64_t PageQueue::SpareToBegin(const Need& need) const {

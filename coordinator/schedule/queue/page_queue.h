@@ -38,8 +38,9 @@ class PageQueue {
 
   Need NeedOf(std::int64_t pages, bool has_completions) const;
 
-  /// Whether a sequence that has not begun may. `tags` are those of its address.
-  bool MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) const;
+  /// Whether a sequence that has not begun may. `tags` are those of its address. A short one for
+  /// which only the reserve has too few pages waits from now on.
+  bool MayBegin(const Entry& entry, const Need& need, const AddressTags& tags);
   /// Number of pages that must stay free beside those that a sequence takes when it begins.
   std::int64_t SpareToBegin(const Need& need) const;
   /// The same for a completion that takes its next page.

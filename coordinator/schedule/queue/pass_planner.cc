@@ -418,7 +418,7 @@ bool PassPlanner::PreemptQueued() {
   return true;
 }
 
-bool PassPlanner::MustWaitForPages(const SequenceRef& ref) const {
+bool PassPlanner::MustWaitForPages(const SequenceRef& ref) {
   const ActiveSequence& state = ref.state();
   return state.takes_several_passes && (state.run == nullptr || !state.run->is_under_way()) &&
          !pages_.MayBegin(ref.entry(), state.pages, TagsOf(ref));

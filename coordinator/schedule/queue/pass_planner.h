@@ -131,7 +131,7 @@ class PassPlanner {
   AddressTags TagsOf(const SequenceRef& ref) const {
     return queue_.TagsOf(ref.job->path).of_address();
   }
-  bool MustWaitForPages(const SequenceRef& ref) const;
+  bool MustWaitForPages(const SequenceRef& ref);
   /// Pages that must be left when the sequence begins.
   std::int64_t SparePages(const SequenceRef& ref) const;
   /// Whether AddWhole certainly finds no room for a sequence that has no run yet, or AddStep for

@@ -94,8 +94,25 @@ TEST_F(PageQueueTest, ShortOnesHaveOnlyTheReserveWhileALongOneWaits) {
       << "5 of the reserve are for the long one";
   queue_.End(Entry(2));
   EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 0}));
+  queue_.Begin(Entry(6), NeedOf(5));
   queue_.End(Entry(9));
   EXPECT_FALSE(queue_.has_waiting()) << "it was dropped";
+}
+
+TEST_F(PageQueueTest, AShortOneIsNotOvertakenForeverBySmallerOnes) {
+  for (const std::uint64_t ticket : {1, 2, 3}) {
+    queue_.Begin(Entry(ticket), NeedOf(5));
+  }
+  queue_.Begin(Entry(4), NeedOf(1));
+  queue_.Wait(Entry(9), NeedOf(50), {0, 0});
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 1})) << "4 of the reserve are left";
+  EXPECT_FALSE(queue_.MayBegin(Entry(7), NeedOf(1), {0, 2})) << "it comes after it";
+  EXPECT_TRUE(queue_.MayBegin(Entry(8), NeedOf(1), {0, 0})) << "an address that was served less";
+  queue_.End(Entry(4));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 8})) << "it has kept its place";
+  queue_.Begin(Entry(6), NeedOf(5));
+  queue_.End(Entry(1));
+  EXPECT_TRUE(queue_.MayBegin(Entry(7), NeedOf(1), {0, 2}));
 }
 
 TEST_F(PageQueueTest, CompletionsGrowIntoTheReserveUnlessAShortOneWaits) {
