@@ -15,7 +15,7 @@ class ScorecastError(Exception):
 
 
 class ServiceStartError(ScorecastError):
-    """The service that an `LLM` was to start has not become ready. The message ends with its last lines."""
+    """The service that an `LLM` was to start has not become ready. The message has its reason."""
 
 
 class APIConnectionError(ScorecastError):

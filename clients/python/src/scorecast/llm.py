@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -12,13 +10,13 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from scorecast import calls
-from scorecast.async_client import AsyncClient
 from scorecast.calls import Texts, conversation
 from scorecast.client import Client
 from scorecast.outputs import EmbeddingOutput, EmbeddingRequestOutput, RequestOutput, request_output
 from scorecast.results import ScoreResult
 from scorecast.sampling import SamplingParams
 from scorecast.service import Service, find_binary, flags_of, launcher_of
+from scorecast.shared_client import SharedAsyncClient
 from scorecast.transport import DEFAULT_TIMEOUT
 
 T = TypeVar("T")
@@ -77,8 +75,7 @@ class LLM:
         elif given := [name for name, value in all_flags.items() if value not in (None, False)]:
             raise TypeError(f"a service that runs has its own flags: base_url= does not go with {', '.join(given)}")
         self.client = Client(base_url, api_key=api_key, timeout=timeout, verify=verify)
-        # An AsyncClient belongs to its event loop, and a notebook may have several, one after another.
-        self._async_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = weakref.WeakKeyDictionary()
+        self._shared_client = SharedAsyncClient(self.client.settings)
 
     @property
     def url(self) -> str:
@@ -161,14 +158,8 @@ class LLM:
         **fields: Any,
     ) -> ScoreResult:
         """`score` as a coroutine."""
-        loop = asyncio.get_running_loop()
-        client = self._async_clients.get(loop)
-        if client is None:
-            settings = self.client.settings
-            client = self._async_clients[loop] = AsyncClient(
-                settings.base_url, api_key=settings.api_key, timeout=settings.timeout, verify=settings.verify
-            )
-        return await client.send(_score(query, items, label_token_ids, apply_softmax, item_first, fields))
+        async with self._shared_client.borrow() as client:
+            return await client.send(_score(query, items, label_token_ids, apply_softmax, item_first, fields))
 
     def shutdown(self) -> None:
         """Ends the service if it was started here. Accepted requests are answered before."""

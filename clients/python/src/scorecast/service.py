@@ -114,9 +114,9 @@ class Service:
                 ip = address["ip"]
                 return f"{scheme}://{f'[{ip}]' if ':' in ip else ip}:{address['http_port']}"
             if self._watcher.poll() is not None:
-                raise ServiceStartError(f"the service has ended:\n{_last_lines(self.log())}")
+                raise ServiceStartError(f"the service has ended: {_reason(self.log())}")
             if time.monotonic() > deadline:
-                raise ServiceStartError(f"the service is not ready after {timeout:g} s:\n{_last_lines(self.log())}")
+                raise ServiceStartError(f"the service is not ready after {timeout:g} s: {_reason(self.log())}")
             time.sleep(_LOOK_SECONDS)
 
 
@@ -138,5 +138,8 @@ def _end(watcher: subprocess.Popen[bytes], log: IO[bytes], owner: int) -> None:
     log.close()
 
 
-def _last_lines(log: str) -> str:
-    return "\n".join(log.strip().splitlines()[-10:])
+def _reason(log: str) -> str:
+    """The line with which the service has ended. mpirun writes a dozen behind it, which say less."""
+    lines = log.strip().splitlines()
+    reasons = [line for line in lines if line.startswith("scorecast: ")]
+    return "\n".join(reasons or lines[-10:])
