@@ -12,7 +12,7 @@ FEWEST_EXAMPLES = 15
 class Session(unittest.TestCase):
     def test_prints_what_the_page_says(self) -> None:
         # ELLIPSIS is for what a message says behind its code.
-        failed, tried = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS)
+        failed, tried = doctest.testfile(str(PAGE), module_relative=False, verbose=False, optionflags=doctest.ELLIPSIS)
         self.assertGreaterEqual(tried, FEWEST_EXAMPLES)
         self.assertEqual(failed, 0)
 

@@ -4,8 +4,8 @@
 
 It starts the command, and ends it when process PID, which is its parent, is gone, or when standard input has a line or its
 end. The line `drain` lets the service finish its requests. DIRECTORY is removed at the end. The watcher has a session of its
-own, so that a Ctrl-C does not reach the service. It is a script of its own, not a thread or a fork, because neither outlives a
-SIGKILL of Python with the right memory.
+own, so that a Ctrl-C does not reach the service. It is a program of its own, because a thread ends with Python, and a fork would keep
+Python's memory and files.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _END_SECONDS = 5
 
 def main() -> int:
     parent, directory, *command = sys.argv[1:]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     service: subprocess.Popen[bytes] | None = None
     try:
         service = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_end_with_watcher)
         drains = _wait_for_reason_to_end(int(parent), service)
-        if drains:
+        # Before the service is ready, which its address file says, it has nothing to finish, and mpirun may not know the signal.
+        if drains and os.path.exists(os.path.join(directory, "address.json")):
             service.send_signal(signal.SIGUSR1)
             _wait(service, _DRAIN_SECONDS)
         return service.poll() or 0
