@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import unittest
+from contextlib import suppress
 from pathlib import Path
 
 from tests.clients.service import DEMO_MODEL
@@ -47,7 +48,8 @@ def directory_of(watcher: int) -> Path:
 class End(unittest.TestCase):
     def start(self, rest: str, ranks: int = 2) -> subprocess.Popen[str]:
         code = _START.format(model=str(DEMO_MODEL), ranks=ranks, rest=rest)
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                   start_new_session=True)
         self.addCleanup(self.clean, process)
         return process
 
@@ -61,8 +63,10 @@ class End(unittest.TestCase):
         return process, found
 
     def clean(self, process: subprocess.Popen[str]) -> None:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # Also what it has forked.
         process.wait()
+        process.stdin.close()
         process.stdout.close()
 
     def expect_the_end(self, pids: list[int]) -> None:
@@ -81,7 +85,9 @@ class End(unittest.TestCase):
                 self.expect_the_end(pids)
 
     def test_a_kill_while_a_fork_of_python_lives(self) -> None:
-        process, pids = self.start_until_ready("import os, time\nos.fork()\nprint('forked', flush=True)\ntime.sleep(1000)")
+        process, pids = self.start_until_ready("import os, time\ninput()\nos.fork()\nprint('forked', flush=True)\ntime.sleep(1000)")
+        process.stdin.write("\n")
+        process.stdin.flush()
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), "forked\n")
         (fork,) = set(descendants(process.pid)) - set(pids)
