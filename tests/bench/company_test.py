@@ -22,7 +22,7 @@ from bench.company.load import Load, Pipelined, Raw, Sample, Traffic
 from bench.company.measure import Figures, Phase, Round
 from bench.company.models import config, model_with_positions
 from bench.company.probes import PROBES, ProbeFigures
-from bench.company.soak import SoakResult, attack_list
+from bench.company.soak import Memory, SoakResult, attack_list
 
 _OK = wire.bytes_field(3, b"")
 _DELTA, _COMPLETION = wire.bytes_field(5, b""), wire.bytes_field(4, b"")
@@ -486,7 +486,8 @@ class Rounds(unittest.TestCase):
 class Soaks(unittest.TestCase):
     def result(self, memory_at_the_end, *outcomes):
         result = SoakResult(1.0, {"beside": _samples((1.0, "ok"), *((1.0, outcome) for outcome in outcomes))},
-                            [("at first", 50, 50), ("after a third", 100, 100), ("at the end", memory_at_the_end, 200)])
+                            [Memory(when, 0, 0, 0, held) for when, held in
+                             (("at first", 50), ("after a third", 100), ("at the end", memory_at_the_end))])
         result.judge()
         return result
 
