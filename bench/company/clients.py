@@ -25,7 +25,7 @@ from bench.company.wire import Address, Phases, Response, replies
 MOST_REQUESTS = 50_000  # Of a load without an interval.
 _ANSWER_SECONDS = 60
 _MOST_UNSENT_BYTES = 4 << 20  # Of a connection.
-_MOST_CONNECTIONS = 1500  # Of a load, that are made when a request is due.
+_MOST_CONNECTIONS = 1500  # A load makes at most so many when its requests are due.
 _CONNECTS_AT_ONCE = 50
 _RETRIED_OF_OPEN_LOOP = 8  # One in so many refused requests; all would add up to a second overload.
 _RECONNECT_SECONDS = 0.5

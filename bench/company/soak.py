@@ -42,9 +42,9 @@ def attack_list() -> list[tuple[bool, Load | Raw]]:
 
 @dataclass
 class Memory:
-    """When, and MiB."""
+    """Of the service at one time, in MiB."""
     when: str
-    resident: float  # Of all ranks.
+    resident: float  # The sum of all ranks.
     peak: float
     heap: float  # What rank 0 has allocated and not freed.
     held: float  # What must not grow.

@@ -13,7 +13,8 @@
 
 #include "coordinator/metrics/status_metrics.h"
 
-/// Of the sanitizers, whose own allocator knows nothing of mallinfo2. Null in other builds.
+/// The sanitizers define this function, because mallinfo2 does not know their allocator. It is null
+/// in other builds.
 extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace scorecast::coordinator {

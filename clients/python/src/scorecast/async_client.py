@@ -11,10 +11,9 @@ import httpx
 
 from scorecast import calls
 from scorecast.calls import Call, StreamCall
-from scorecast.errors import ScorecastError, connection_error, response_error
+from scorecast.errors import connection_error, response_error
 from scorecast.results import Delta
-from scorecast.retries import retry_delay
-from scorecast.sse import event_of
+from scorecast.retries import Attempts
 from scorecast.transport import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, DEFAULT_URL, Settings, show_as_method
 
 P = ParamSpec("P")
@@ -94,9 +93,7 @@ class AsyncClient:
         response = await self._with_retries(begin)
         try:
             async for line in response.aiter_lines():
-                event = event_of(line)
-                delta = None if event is None else call.read(event)
-                if delta is not None:
+                if (delta := call.delta_of(line)) is not None:
                     yield delta
         except httpx.TransportError as fault:
             raise connection_error(fault) from fault
@@ -113,20 +110,14 @@ class AsyncClient:
         await self.aclose()
 
     async def _with_retries(self, attempt_once: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
-        attempt = 0
+        attempts = Attempts(self.settings.max_retries)
         while True:
-            failure: ScorecastError
-            cause: Exception | None = None
             try:
                 response = await attempt_once()
             except httpx.TransportError as fault:
-                failure, cause = connection_error(fault), fault
+                delay = attempts.delay_after(connection_error(fault), fault)
             else:
                 if response.is_success:
                     return response
-                failure = response_error(response)
-            delay = retry_delay(failure, attempt, self.settings.max_retries)
-            if delay is None:
-                raise failure from cause
+                delay = attempts.delay_after(response_error(response))
             await anyio.sleep(delay)
-            attempt += 1

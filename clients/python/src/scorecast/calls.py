@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from scorecast import results
 from scorecast.questions import Question
 from scorecast.results import Delta
+from scorecast.sse import event_of
 
 T = TypeVar("T")
 
@@ -37,6 +38,11 @@ class StreamCall:
     path: str
     body: dict[str, Any]
     read: Callable[[Event], Delta | None]
+
+    def delta_of(self, line: str) -> Delta | None:
+        """The delta of a line of the stream, if it has one. Raises the error that the line may be."""
+        event = event_of(line)
+        return None if event is None else self.read(event)
 
 
 def score(
@@ -157,7 +163,7 @@ def complete_stream(
 ) -> StreamCall:
     """Continues a prompt, and yields each part of the text as soon as it is generated."""
     call = complete(prompt, max_tokens=max_tokens, temperature=temperature, stop=stop, seed=seed, **fields)
-    return StreamCall(call.path, {**call.body, "stream": True}, _completion_delta)
+    return _streamed(call, _completion_delta)
 
 
 def chat(
@@ -198,7 +204,7 @@ def chat_stream(
 ) -> StreamCall:
     """The next message of a conversation, part by part."""
     call = chat(messages, max_tokens=max_tokens, temperature=temperature, stop=stop, seed=seed, **fields)
-    return StreamCall(call.path, {**call.body, "stream": True}, _chat_delta)
+    return _streamed(call, _chat_delta)
 
 
 def ask(
@@ -235,7 +241,7 @@ def ask_stream(
 ) -> StreamCall:
     """The answer to a question, part by part."""
     call = ask(documents, question, system_prompt=system_prompt, between=between, max_new_tokens=max_new_tokens, **fields)
-    return StreamCall(call.path, {**call.body, "stream": True}, _answer_delta)
+    return _streamed(call, _answer_delta)
 
 
 def tokenize(text: Messages, *, add_special_tokens: bool | None = None, **fields: Any) -> Call[list[int]]:
@@ -252,6 +258,10 @@ def detokenize(ids: Sequence[int], **fields: Any) -> Call[str]:
 
 def conversation(messages: Messages) -> list[Mapping[str, Any]]:
     return [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
+
+
+def _streamed(call: Call[Any], read: Callable[[Event], Delta | None]) -> StreamCall:
+    return StreamCall(call.path, {**call.body, "stream": True}, read)
 
 
 def _body(fields: Mapping[str, object], **named: object) -> dict[str, Any]:

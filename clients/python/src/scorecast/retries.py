@@ -6,7 +6,6 @@ import random
 
 from scorecast.errors import (
     APIConnectionError,
-    APIStatusError,
     APITimeoutError,
     RateLimitError,
     ScorecastError,
@@ -32,10 +31,22 @@ def retry_delay(failure: ScorecastError, attempt: int, max_retries: int) -> floa
     if isinstance(failure, APIConnectionError):
         return backoff + jitter
     if isinstance(failure, RateLimitError | ServiceUnavailableError):
-        asked = _retry_after(failure)
+        asked = failure.retry_after or 0.0
         return None if asked > _LONGEST_RETRY_AFTER else max(asked, backoff) + jitter
     return None
 
 
-def _retry_after(failure: APIStatusError) -> float:
-    return failure.retry_after or 0.0
+class Attempts:
+    """The attempts to send one request."""
+
+    def __init__(self, max_retries: int) -> None:
+        self._max_retries = max_retries
+        self._failed = 0
+
+    def delay_after(self, failure: ScorecastError, cause: Exception | None = None) -> float:
+        """Seconds until the next attempt. Raises `failure` if there is none."""
+        delay = retry_delay(failure, self._failed, self._max_retries)
+        if delay is None:
+            raise failure from cause
+        self._failed += 1
+        return delay
