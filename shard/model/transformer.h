@@ -151,7 +151,7 @@ class Transformer {
   KvStore kv_store_;
   SegmentAttention attention_;
   Workspace work_;
-  AlignedBuffer<float> text_;  // [text_rows, h]: residual stream of a text between its steps.
+  AlignedBuffer<float> text_;  // [text_rows, h]: residual streams of texts between their steps.
   Pass::Buffers pass_buffers_;
   bool summands_are_bf16_;
   RowExchange& exchange_;

@@ -2,7 +2,10 @@
 
 #include "coordinator/metrics/metrics.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,6 +96,7 @@ TEST(Metrics, HaveTheStatusOfAService) {
   EXPECT_EQ(value("scorecast_held_bytes", "{of=\"replies\"}"), 200);
   EXPECT_EQ(value("scorecast_refusals_total", "{reason=\"queue_full\"}"), 4);
   EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
+  EXPECT_GT(value("scorecast_heap_bytes"), 1e4);
   const auto now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
   // The time of the boot is known to a second, and the test is not older than a day.
@@ -146,6 +150,15 @@ TEST(ProcessMemory, IsThatOfThisProcess) {
   const ProcessMemory memory = MemoryOfThisProcess();
   EXPECT_GT(memory.resident, 1 << 20);
   EXPECT_GE(memory.virtual_size, memory.resident);
+}
+
+TEST(ProcessMemory, HasWhatIsAllocatedAndNotFreed) {
+  constexpr std::size_t kBlockBytes = 64 << 20;
+  const std::int64_t before = MemoryOfThisProcess().heap;
+  auto block = std::make_unique<std::vector<char>>(kBlockBytes);
+  EXPECT_GE(MemoryOfThisProcess().heap - before, std::int64_t{kBlockBytes});
+  block.reset();
+  EXPECT_LT(MemoryOfThisProcess().heap - before, std::int64_t{kBlockBytes} / 2);
 }
 
 }  // namespace metrics_test
