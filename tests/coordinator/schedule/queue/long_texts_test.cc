@@ -258,6 +258,48 @@ TEST_F(LongTexts, TheLongestOneIsNotOvertakenForever) {
   }
 }
 
+// The reserve has enough free pages for it, but they are apart.
+TEST_F(LongTexts, AShortOneLeavesTheRoomOfALongOneThatWaits) {
+  constexpr std::int32_t kReserve = 1024;  // Its first row.
+  std::deque<Answer> longs(2);
+  Submit("a", 600, 1, longs[0]);
+  Submit("b", 1000, 2, longs[1]);
+  std::map<proto::TokenId, Answer> shorts;
+  for (proto::TokenId text = 10; text < 18; ++text) {
+    Submit("client " + std::to_string(text), 64, text, shorts[text]);
+  }
+  std::map<proto::TokenId, std::int32_t> places;
+  for (int pass = 0; places.size() < shorts.size(); ++pass) {
+    ASSERT_LT(pass, 40);
+    if (TextOfStep() >= 10) {
+      places.emplace(TextOfStep(), PlaceOfStep());
+    }
+    cluster_.ComputeNext();
+  }
+  for (const auto& [text, place] : places) {
+    EXPECT_GE(place, kReserve);
+    if (place / proto::kKvPageRows % 2 == 1) {
+      scheduler_.Cancel({shorts[text].ticket});
+    }
+  }
+  cluster_.ComputeNext();
+  for (const auto& [text, place] : places) {
+    EXPECT_FALSE(shorts[text].sum);
+    EXPECT_EQ(shorts[text].error, place / proto::kKvPageRows % 2 == 1 ? 499 : 0);
+  }
+  Answer next;
+  Submit("c", 100, 3, next);
+  for (int pass = 0; TextOfStep() != 3; ++pass) {
+    ASSERT_LT(pass, 40);
+    EXPECT_NE(TextOfStep(), 2) << "the long one still waits";
+    cluster_.ComputeNext();
+  }
+  EXPECT_GE(PlaceOfStep(), kReserve);
+  ComputeAll();
+  EXPECT_EQ(next.sum, 300);
+  EXPECT_EQ(longs[1].sum, 2000);
+}
+
 TEST_F(LongTexts, ATextThatIsCancelledMakesRoomForTheNext) {
   std::deque<Answer> answers(2);
   Submit("a", 600, 1, answers[0]);
