@@ -30,6 +30,7 @@
 #include "coordinator/schedule/queue/scheduler_status.h"
 #include "coordinator/service/request_service.h"
 #include "coordinator/status/health.h"
+#include "coordinator/status/service_load.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/http/http_protocol.h"
@@ -179,6 +180,11 @@ struct Service {
                                 }}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
                  coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
+        load([this] { return scheduler.status(); },
+             [this] {
+               return coordinator::WorkDone{.requests = metrics.requests.ended(),
+                                            .pass_seconds = metrics.passes.seconds()};
+             }),
         server(std::in_place, requests, SocketOptionsOf(flags, keys), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags, const Keys& keys) {
@@ -200,6 +206,7 @@ struct Service {
   shard::QueuedCluster cluster;
   coordinator::Scheduler scheduler;
   coordinator::RequestService requests;
+  coordinator::LoadMeter load;
   std::optional<coordinator::RequestServer> server;
 };
 
@@ -380,6 +387,7 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
     options.web = web;
+    options.load = [&service] { return service.load.Get(); };
     options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
     if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
       proto::LogWarning(

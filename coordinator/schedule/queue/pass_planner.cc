@@ -43,6 +43,7 @@ double PassPlanner::Credit() const {
 void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
   waiting_since_.emplace(job->ticket, job->submitted);
   waiting_clients_.Add(job->path.client, job->size);
+  ++jobs_;
   bytes_ += job->size.bytes;
   for (std::size_t i = 0; i < job->sequences.size(); ++i) {
     ActiveSequence& state = job->sequences[i];
@@ -113,6 +114,7 @@ void PassPlanner::CountLeftOverWork() {
 
 void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) const {
   status.waiting_jobs = static_cast<std::int64_t>(waiting_since_.size());
+  status.running_jobs = jobs_ - status.waiting_jobs;
   if (!waiting_since_.empty()) {
     const std::chrono::duration<double> wait = now - waiting_since_.begin()->second;
     status.oldest_wait_seconds = wait.count();
@@ -124,6 +126,8 @@ void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) cons
   status.bytes = bytes_;
   status.running_completions = static_cast<std::int64_t>(running_.size());
   status.cache = cache_.counters();
+  status.kv_pages = limits_.kept_kv_rows / proto::kKvPageRows;
+  status.held_kv_pages = status.kv_pages - cache_.available_pages();
 }
 
 void PassPlanner::EndWaiting(const ActiveJob& job) {
@@ -158,6 +162,7 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
       job->is_dropped = true;
       job->result.finished = now;
       waiting_rows_ -= job->waiting_rows();
+      --jobs_;
       bytes_ -= job->size.bytes + job->rows_bytes;
       for (std::size_t i = 0; i < job->sequences.size(); ++i) {
         EndPages({job->ticket, i}, job->sequences[i]);
@@ -480,6 +485,7 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
       job.EndSequence(ref.sequence);
       if (--job.unfinished_sequences == 0) {
         job.result.finished = now;
+        --jobs_;
         bytes_ -= job.size.bytes + job.rows_bytes;
         done.push_back(ref.job);
       }

@@ -163,6 +163,7 @@ class PassPlanner {
   bool completions_give_way_ = false;  ///< The next pass is first filled with other rows.
   bool may_have_errors_ = false;       ///< Some jobs in the queues may have an error.
   std::int64_t waiting_rows_ = 0;
+  std::int64_t jobs_ = 0;  ///< Unfinished jobs.
   std::int64_t bytes_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "coordinator/transports/connection/client_address.h"
 #include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/cors.h"
+#include "coordinator/transports/http/load_report.h"
 #include "coordinator/transports/web/body_faults.h"
 #include "coordinator/transports/web/field_value.h"
 #include "coordinator/transports/web/request_id.h"
@@ -191,6 +192,10 @@ void HttpProtocol::JudgeHeader(Connection& connection) {
   }
   if (!judgement.fault) {
     Judge(server_->web, head, context_.handler.is_draining(), judgement);
+  }
+  // Like /metrics, the load is only for those who are let in.
+  if (!judgement.fault && IsForHandler(server_->web, head, judgement.route)) {
+    message.terms.load_report = LoadReport(head.load_format, server_->options.load);
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <boost/beast/http/status.hpp>
 
+#include "coordinator/transports/http/load_report.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -46,6 +48,9 @@ std::string HttpReplyWriter::Header(int status, const ReplyFields& fields, std::
   Append(fields, header);
   header += "X-Request-Id: " + request_id() + "\r\n";
   Append(cors_, header);
+  if (load_report_) {
+    header.append(kLoadField).append(": ").append(load_report_()).append("\r\n");
+  }
   if (ends_connection_) {
     header += "Connection: close\r\n";
   } else if (is_http_1_0_) {

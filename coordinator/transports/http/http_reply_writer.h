@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct HttpReplyTerms {
   bool is_http_1_0 = false;
   bool keep_alive = false;  ///< The client wants to send further requests on its connection.
   ReplyFields cors;         ///< See CorsFields.
+  std::function<std::string()> load_report;  ///< See LoadReport. May be empty.
 };
 
 /// Writes the bytes of a reply as HTTP/1.1. A drain ends the connection, so that its client turns
@@ -29,6 +31,7 @@ class HttpReplyWriter : public ReplyWriter {
         is_http_1_0_(terms.is_http_1_0),
         keep_alive_(terms.keep_alive),
         cors_(std::move(terms.cors)),
+        load_report_(std::move(terms.load_report)),
         handler_(handler) {}
 
   std::string Part(std::string_view bytes, bool is_last) override;
@@ -48,6 +51,7 @@ class HttpReplyWriter : public ReplyWriter {
   const bool is_http_1_0_;
   const bool keep_alive_;
   const ReplyFields cors_;
+  const std::function<std::string()> load_report_;
   const CallHandler& handler_;
   bool ends_connection_ = false;
 };
