@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/service/request_service.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 
 namespace scorecast::coordinator {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/web/compressed_contents.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/routes.h"
 #include "coordinator/transports/web/web_options.h"
