@@ -59,6 +59,7 @@ struct ServeFlags {
   std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
   bool metrics_clients = false;  ///< Whether /metrics names clients.
+  bool no_page = false;          ///< GET / is no page, but the same as GET /health.
   /// How long accepted requests may still be computed after a signal to end.
   std::chrono::seconds drain_time{10};
 };
