@@ -157,6 +157,10 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       "--metrics-clients", flags.metrics_clients,
       "/metrics also counts requests by client, and so names the clients: their keys' names, or "
       "their addresses");
+  app.add_flag(
+      "--no-page", flags.no_page,
+      "GET / is the same as GET /health, instead of a page that shows the service at work and "
+      "tries it out");
   app.add_option("--io-threads", flags.io_threads,
                  "Threads of rank 0 that read requests and write replies; as many more tokenize "
                  "longer texts, and as many form long replies")

@@ -54,6 +54,8 @@ set_allowed() {
       allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/chat coordinator/decisions coordinator/generate coordinator/rerank"
       allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
+    # Knows the service only as a browser does.
+    coordinator/page/*) allowed='coordinator/page coordinator/resources/resource.h coordinator/resources/reply_field.h' ;;
     coordinator/request/*)
       allowed="coordinator/request coordinator/embeddings coordinator/prompts coordinator/rerank"
       allowed="$allowed coordinator/schedule"
@@ -334,6 +336,9 @@ self_check() {
 1 coordinator/resources/a.cc #include "coordinator/endpoints/deep/b.h"
 1 coordinator/resources/a.cc #include "coordinator/transports/connection/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/resources/b.h"
+0 coordinator/page/a.cc #include "coordinator/resources/resource.h"
+1 coordinator/page/a.cc #include "coordinator/resources/openapi.h"
+1 coordinator/page/a.cc #include "coordinator/metrics/b.h"
 0 coordinator/metrics/a.cc #include "coordinator/status/b.h"
 1 coordinator/metrics/a.cc #include "coordinator/transports/socket/b.h"
 0 coordinator/front/a.cc #include "coordinator/transports/connection/b.h"

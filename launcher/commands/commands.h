@@ -49,6 +49,7 @@ struct ServeFlags : ListeningFlags {
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   int io_threads = 2;
   bool metrics_clients = false;  ///< Whether /metrics names clients.
+  bool no_page = false;          ///< GET / is no page, but the same as GET /health.
 };
 
 struct FrontFlags : ListeningFlags {

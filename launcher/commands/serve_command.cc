@@ -22,6 +22,7 @@
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/endpoints/tei/tei_endpoints.h"
 #include "coordinator/metrics/metrics.h"
+#include "coordinator/page/page.h"
 #include "coordinator/request/model_kind.h"
 #include "coordinator/resources/model_resources.h"
 #include "coordinator/resources/openapi.h"
@@ -277,7 +278,7 @@ std::vector<coordinator::Resource> StateResourcesOf(const ServeFlags& flags, con
 }
 
 /// The resources that clients read with GET: the state of the service, the model, the tokenizer,
-/// and the document that describes all of these and the endpoints. `service` as above.
+/// the document that describes all of these and the endpoints, and the page. `service` as above.
 std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const Engine& engine,
                                                const Service& service) {
   const coordinator::ServiceFacts facts{
@@ -298,6 +299,9 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
   resources.push_back(coordinator::TokenizerInfoResource(flags.engine.model));
   resources.push_back(
       coordinator::OpenApiResource(coordinator::Endpoints(), resources, facts.version));
+  // Some clients take GET / for the health of a service.
+  resources.push_back(flags.no_page ? At("/", coordinator::HealthResource())
+                                    : coordinator::PageResource());
   return resources;
 }
 

@@ -13,6 +13,7 @@
 #include <boost/system/error_code.hpp>
 
 #include "coordinator/endpoints/endpoints.h"
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/service/held_bytes.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
@@ -22,7 +23,6 @@
 #include "coordinator/transports/web/http_body.h"
 #include "coordinator/transports/web/immediate_reply.h"
 #include "coordinator/transports/web/inflate.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/web_server.h"
 #include "proto/base/error.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/transports/connection/call_handler.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 
 namespace scorecast::coordinator {

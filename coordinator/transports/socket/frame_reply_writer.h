@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/transports/socket/server_state.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 
 namespace scorecast::v1 {

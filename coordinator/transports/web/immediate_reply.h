@@ -4,9 +4,9 @@
 #include <string>
 
 #include "coordinator/access/api_keys.h"
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/transports/connection/call_handler.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/web_request.h"
 #include "coordinator/transports/web/web_server.h"

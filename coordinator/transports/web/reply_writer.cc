@@ -71,8 +71,10 @@ std::string ReplyWriter::Whole(int status, std::string_view content_type,
 }
 
 std::string ReplyWriter::BeforeBody(int status, std::string_view content_type, std::size_t whole,
-                                    std::size_t sent, std::optional<ContentCoding> coding) {
-  return WriteHeader(status, WithId(BodyFields(content_type, whole, coding)), sent);
+                                    std::size_t sent, std::optional<ContentCoding> coding,
+                                    ReplyFields fields) {
+  return WriteHeader(status, WithId(BodyFields(content_type, whole, coding, std::move(fields))),
+                     sent);
 }
 
 ReplyFields ReplyWriter::BodyFields(std::string_view content_type, std::size_t whole,

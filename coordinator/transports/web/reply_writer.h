@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/transports/web/reply_coding.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -45,9 +45,10 @@ class ReplyWriter {
   std::string Whole(int status, std::string_view content_type,
                     const std::function<void(std::string& reply)>& write_body);
   /// The header of a reply whose body is sent behind it, unless the request is a HEAD: `sent`
-  /// bytes, which are `whole` bytes compressed by `coding`, if there is one.
+  /// bytes, which are `whole` bytes compressed by `coding`, if there is one. `fields` as in Whole.
   std::string BeforeBody(int status, std::string_view content_type, std::size_t whole,
-                         std::size_t sent, std::optional<ContentCoding> coding);
+                         std::size_t sent, std::optional<ContentCoding> coding,
+                         ReplyFields fields = {});
   /// How a body of `bytes` is to be compressed; nullopt: not at all.
   std::optional<ContentCoding> CodingOfBody(std::size_t bytes) const;
   std::string WithoutBody(int status, ReplyFields fields);

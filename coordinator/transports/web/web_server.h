@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "coordinator/endpoints/endpoints.h"
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/transports/web/compressed_contents.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/routes.h"
 #include "coordinator/transports/web/web_call.h"
