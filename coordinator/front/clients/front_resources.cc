@@ -99,9 +99,12 @@ Families FamiliesOf(const FrontStatus& status, const std::string& version) {
 
 std::vector<Resource> FrontResources(const FrontResourceOptions& options) {
   const auto status = options.status;
+  Resource root = HealthResource();
+  root.path = "/";
   return {
       HealthResource(),
       PingResource(),
+      std::move(root),
       {"/ready",
        [status, is_draining = options.is_draining] {
          return Share(Readiness(status(), is_draining()));
