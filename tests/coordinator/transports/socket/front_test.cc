@@ -317,7 +317,7 @@ TEST_F(Front, RepliesCountForWhomTheyAre) {
     request.set_request_id(number);
     v1::ChunkedRequest& chunked = *request.mutable_chunked();
     chunked.add_chunks()->mutable_ids()->add_ids(100);
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 15; ++i) {
       chunked.add_questions()->mutable_ids()->add_ids('a');
     }
     chunked.set_max_new_tokens(500);

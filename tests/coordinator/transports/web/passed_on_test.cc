@@ -394,11 +394,15 @@ TEST_F(SmallRoom, WhatBodiesOfOneClientBecomeIsBounded) {
   for (std::uint64_t id = kFirst; id < kEnd; ++id) {
     front_->Send(Large(id));
   }
-  v1::Request other = GzippedScore(1, 20);
+  // Short and not compressed, because the threads that tokenize others are held.
+  v1::Request other = Framed(PostOf("/v1/score", ScoreBody(1).dump()));
+  other.set_request_id(1);
   other.mutable_forwarded()->set_client("192.0.2.8");
   const v1::Response response = front_->Call(other);
   EXPECT_EQ(response.request_id(), 1U);
   EXPECT_EQ(response.http().status(), 200U) << response.http().body();
+  // Six bodies, and the tokens of the two that are tokenized; all bodies have 10.5 MB.
+  EXPECT_LT(server_.server().status().held_request_bytes, 3'000'000);
   server_.tokenizer().Release();
   std::set<std::uint64_t> ids;
   for (std::uint64_t i = kFirst; i < kEnd; ++i) {
