@@ -138,7 +138,8 @@ score() {
   SCORECAST_API_KEY=$(cat "scorecast-serve.$job.key") "$SCORECAST" score --json --connect-file "scorecast-serve.$job.json" --query 'The capital of France is' \
     --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
 }
-expect_scores() { [[ $(scores response.json) == "$(scores in.out.jsonl)" ]] || fail "$1"; }
+# expect_scores MESSAGE [OUTPUT]: the last scores are those of a batch, in.out.jsonl, which two ranks have computed.
+expect_scores() { [[ $(scores response.json) == "$(scores "${2:-in.out.jsonl}")" ]] || fail "$1"; }
 
 # kill_ranks HOST: kills the ranks on the host. Ranks have PMIX_RANK in their environment; the supervisor does
 # not.
@@ -401,6 +402,8 @@ two_services() {
 
 # replicas: the front uses all services, and goes on with the others when one fails or drains; they share their keys
 replicas() {
+  submit batch --nodes=1 -- "$model" in.jsonl one.out.jsonl
+  expect_end COMPLETED 0 0 ': done'
   FRONT_PORT=0 FRONT_HTTP_PORT=0 submit replicas --array=0-1 --nodes=1 --exclude=h3,h4 -- "$model"
   local array=$job directory=scorecast-replicas.$job host
   job=${array}_0
@@ -411,18 +414,18 @@ replicas() {
   test "$(stat -c %a "$directory/keys")" = 700 || fail 'others can read the keys'
   test "$(curl -sS -o /dev/null -w '%{http_code}' "http://$http/v1/models")" = 401 || fail 'no key was needed'
   ask_front
-  expect_scores 'the front and batch differ'
+  expect_scores 'the front and batch differ' one.out.jsonl
   host=$(scontrol -o show job "${array}_1" | sed 's/.* NodeList=\([^ ]*\).*/\1/')
   kill_ranks "$host"
   ask_front
-  expect_scores 'other scores after a service has failed'
+  expect_scores 'other scores after a service has failed' one.out.jsonl
   eventually ready_services 2
   scancel --batch --signal=USR1 "${array}_1"
   job=${array}_1
   expect_end COMPLETED 0 0 'done: SIGUSR1'
   test ! -e "$directory/services/1.json" || fail 'the address file is still there'
   ask_front
-  expect_scores 'other scores after a service has drained'
+  expect_scores 'other scores after a service has drained' one.out.jsonl
   job=${array}_0
   scancel --batch --signal=USR1 "$job"
   expect_end COMPLETED 0 0 'done: SIGUSR1'
