@@ -183,6 +183,11 @@ bool ReplicaList::Look() {
   return true;
 }
 
+std::string ReplicaList::fault() const {
+  const auto found = faults_.find(path_);
+  return found == faults_.end() ? "" : found->second;
+}
+
 void ReplicaList::Note(const fs::path& file, const std::string& fault) {
   if (fault.empty()) {
     faults_.erase(file);

@@ -44,6 +44,8 @@ class ReplicaList {
   /// Reads the files. Returns whether the replicas have changed. Called by one thread at a time;
   /// may take a while.
   bool Look();
+  /// Why the last look could not read the list itself; empty if it could.
+  std::string fault() const;
   /// In the order of the file; of a directory in that of their names.
   const std::vector<ListedReplica>& replicas() const { return replicas_; }
 

@@ -127,7 +127,7 @@ proto::Expected<std::size_t> Replicas::Drain(const std::string& name, bool undo)
 
 void Replicas::OnLost(const std::string& name, Replica& replica) {
   replica.load.OnLost();
-  ++replica.losses;
+  ++losses_[name];
   SetThere(name, replica, false);
   Tell();
 }

@@ -26,7 +26,6 @@ struct Replica {
   std::shared_ptr<ReplicaConnection> connection;
   ReplicaLoad load;
   bool is_there = false;     ///< It is connected, and does not drain.
-  std::uint64_t losses = 0;  ///< How often its connection was lost.
   std::string difference;    ///< See ReplicaGroups::DifferenceOf; as it was logged last.
   std::size_t suspects = 0;  ///< See Forwarder.
   /// Ends when requests do not wait for it any longer to say what it is.
@@ -53,6 +52,11 @@ class Replicas {
   /// no other replica of its model is there.
   proto::Expected<std::size_t> Drain(const std::string& name, bool undo);
   bool IsDrained(const std::string& name) const { return drained_.contains(name); }
+  /// How often a connection of this name was lost, wherever the replica was.
+  std::uint64_t LossesOf(const std::string& name) const {
+    const auto found = losses_.find(name);
+    return found == losses_.end() ? 0 : found->second;
+  }
   /// Ends all connections. What is in flight is lost.
   void Close();
 
@@ -78,7 +82,8 @@ class Replicas {
   const std::shared_ptr<const ReplicaOptions> options_;
   std::function<void()> changed_;
   std::map<std::string, std::shared_ptr<Replica>> listed_;
-  std::set<std::string> drained_;  ///< Names; see Drain.
+  std::set<std::string> drained_;                ///< Names; see Drain.
+  std::map<std::string, std::uint64_t> losses_;  ///< By name; see LossesOf.
   std::vector<std::shared_ptr<ReplicaConnection>> retired_;
   ReplicaGroups groups_;
 };

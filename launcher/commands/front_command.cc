@@ -52,6 +52,18 @@ proto::Expected<std::string, std::string> ReplicaAddressIn(std::string_view cont
   return address->requests.ToText();
 }
 
+/// The list after a look at it. Later a list with a fault changes nothing, but at first it must
+/// have none. Throws StartupError.
+coordinator::ReplicaList ReplicaListOf(const FrontFlags& flags) {
+  coordinator::ReplicaList list(flags.replicas, ReplicaAddressIn);
+  list.Look();
+  if (const std::string fault = list.fault(); !fault.empty()) {
+    throw proto::StartupError("--replicas " + proto::OneLinePath(flags.replicas.string()) + ": " +
+                              fault);
+  }
+  return list;
+}
+
 coordinator::FrontOptions FrontOptionsOf(const FrontFlags& flags,
                                          std::shared_ptr<coordinator::ApiKeys> keys) {
   coordinator::FrontOptions options;
@@ -144,6 +156,7 @@ int RunFrontCommand(const FrontFlags& flags) {
     tls = std::make_shared<coordinator::TlsFiles>(flags.tls_files);
   }
   const coordinator::FrontOptions options = FrontOptionsOf(flags, keys);
+  coordinator::ReplicaList list = ReplicaListOf(flags);
   ListeningSockets sockets(flags.host, /*supervisor=*/nullptr);
   sockets.Reserve(kRequestSocket, flags.port);
   if (flags.http_port >= 0) {
@@ -167,7 +180,7 @@ int RunFrontCommand(const FrontFlags& flags) {
   if (!looks.empty()) {
     watch.emplace(std::move(looks));
   }
-  coordinator::Front front(options, coordinator::ReplicaList(flags.replicas, ReplicaAddressIn));
+  coordinator::Front front(options, std::move(list));
   ListenAsFront(flags, sockets, tls, front);
   proto::Log(proto::LogLevel::kInfo, ready);
   signalled->get_future().wait();

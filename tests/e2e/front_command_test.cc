@@ -180,6 +180,20 @@ TEST_F(FrontCommand, AskedForNothingNamesTheFlagThatIsMissing) {
   EXPECT_THAT(result.err, HasSubstr("--replicas is required"));
 }
 
+TEST_F(FrontCommand, AListThatIsMissingOrHasAFaultIsNamed) {
+  const std::string key = (directory_ / "key").string();
+  const std::string list = (directory_ / "list").string();
+  const auto expect = [&](const std::string& fault) {
+    const ProcessResult result = RunScorecast({"front", "--replicas", list, "--front-key", key});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr("--replicas"));
+    EXPECT_THAT(result.err, HasSubstr(fault));
+  };
+  expect("No such file or directory");
+  WriteFile(list, "a 127.0.0.1:7400\nb\n");
+  expect("line 2: it is neither NAME HOST:PORT nor NAME ADDRESS_FILE");
+}
+
 TEST_F(FrontCommand, AKeyFileWithAFaultIsNamed) {
   WriteFile(directory_ / "key", "front key\n");
   const ProcessResult result =

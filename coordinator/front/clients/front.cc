@@ -93,7 +93,7 @@ FrontStatus Front::StatusNow() const {
     one.is_ready = replica->is_there && replica->load.is_usable() && replica->difference.empty();
     one.wait_seconds = replica->load.wait_seconds();
     one.in_flight = connection.in_flight();
-    one.losses = replica->losses;
+    one.losses = replicas_.LossesOf(name);
   }
   for (const ReplicaGroup& group : replicas_.groups().groups()) {
     status.models.push_back(group.model());

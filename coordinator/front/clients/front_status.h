@@ -20,7 +20,7 @@ struct ReplicaStatus {
   bool is_drained = false;  ///< It gets no requests, because somebody has said so.
   double wait_seconds = 0;  ///< Predicted, of the work that waits there.
   std::size_t in_flight = 0;
-  std::uint64_t losses = 0;  ///< How often its connection was lost.
+  std::uint64_t losses = 0;  ///< See Replicas::LossesOf.
 };
 
 /// A front at one moment.

@@ -130,7 +130,7 @@ TEST_F(RealReplicaTest, AServerWithoutRoomForARequestIsNotLost) {
   ASSERT_TRUE(RunUntil(io_, [this] { return replies_.size() == 3; }));
   EXPECT_EQ(replies_[1].error().reason(), "sequence_too_long");
   EXPECT_TRUE(replies_[3].has_score());
-  EXPECT_EQ(replicas_->listed().at("1")->losses, 0U);
+  EXPECT_EQ(replicas_->LossesOf("1"), 0U);
 }
 
 TEST_F(RealReplicaTest, AServerWithAnotherFrontKeyIsRefused) {
