@@ -30,7 +30,11 @@ bool Call::Leave() {
 
 void Call::Accept(std::unique_ptr<EndpointRequest> request, std::int64_t reply_bytes, Held room,
                   std::optional<Clock::time_point> deadline) {
-  streams_ = request != nullptr && request->streams();
+  if (request != nullptr) {
+    streams_ = request->streams();
+    request->default_seed = default_seed_;
+    request->identity = identity_;
+  }
   reply_bytes_ = reply_bytes;
   deadline_ = deadline;
   request_ = std::move(request);

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "coordinator/access/api_keys.h"
+#include "coordinator/endpoints/endpoint.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/connection_call.h"
 #include "proto/base/expected.h"
@@ -18,6 +20,9 @@ struct ForwardedFor {
   Holder holder;  ///< Made from the message; null if the client is no holder of a key.
   std::chrono::microseconds waited;
   std::optional<std::chrono::microseconds> timeout;
+  // See EndpointRequest.
+  std::optional<std::uint64_t> default_seed;
+  std::optional<ResponseIdentity> identity;
 };
 
 /// `bytes` are the message.
