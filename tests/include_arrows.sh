@@ -105,7 +105,8 @@ set_allowed() {
       allowed="$allowed proto/base proto/log proto/tls proto/wire proto/scorecast.pb.h" ;;
     # Passes requests on, and computes none.
     coordinator/front/*)
-      allowed="coordinator/front coordinator/access coordinator/schedule coordinator/transports/connection"
+      allowed="coordinator/front coordinator/access coordinator/generate/seed.h coordinator/schedule"
+      allowed="$allowed coordinator/transports/connection"
       allowed="$allowed proto/base proto/log proto/tls proto/wire proto/scorecast.pb.h" ;;
     coordinator/metrics/*)
       allowed="coordinator/metrics coordinator/endpoints coordinator/resources coordinator/schedule"

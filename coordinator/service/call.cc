@@ -34,6 +34,7 @@ void Call::Accept(std::unique_ptr<EndpointRequest> request, std::int64_t reply_b
     streams_ = request->streams();
     request->default_seed = default_seed_;
     request->identity = identity_;
+    request->sent = std::move(sent_);
   }
   reply_bytes_ = reply_bytes;
   deadline_ = deadline;
@@ -83,8 +84,10 @@ void Call::Delta(std::size_t output, CompletionDelta delta) {
 }
 
 std::unique_ptr<EndpointResponse> Call::FormDelta(std::size_t output, CompletionDelta delta) const {
+  const CompletionPosition reached = delta.reached;
   auto response = form_delta_(output, std::move(delta));
   response->SetModel(model_);
+  response->SetPosition({output, reached});
   return response;
 }
 

@@ -83,6 +83,8 @@ class Call : public std::enable_shared_from_this<Call> {
     default_seed_ = seed;
     identity_ = identity;
   }
+  /// See EndpointRequest::sent.
+  void SetSent(SentPositions sent) { sent_ = std::move(sent); }
 
   // For the transport, at any time.
 
@@ -176,6 +178,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::int64_t reply_bytes_ = 0;
   std::optional<std::uint64_t> default_seed_;
   std::optional<ResponseIdentity> identity_;
+  SentPositions sent_;
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_over_ = false;
 

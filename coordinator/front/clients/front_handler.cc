@@ -170,7 +170,6 @@ void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessa
 }
 
 void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
-  passed->held.clear();
   const bool is_slow = !reply.is_last && passed->unsent > kMaxUnsentBytes;
   if (is_slow || !HasRoomForReplies(*passed->call)) {
     forwarder_->Cancel(passed->id);
@@ -178,6 +177,7 @@ void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
     return;
   }
   if (reply.is_last) {
+    passed->held.clear();
     passed_.erase(passed->call.get());
   }
   if (reply.response.has_error()) {
@@ -187,6 +187,7 @@ void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
 }
 
 void FrontHandler::EndWith(const PassedPointer& passed, const proto::Error& error) {
+  passed->held.clear();
   passed_.erase(passed->call.get());
   counters().CountRefusal(error.reason);
   Send(passed, ReplyOf(error));

@@ -103,6 +103,9 @@ proto::Expected<ForwardedFor> ReadForwarded(const std::string& bytes) {
   if (message.has_response_id()) {
     forwarded.identity = ResponseIdentity{message.response_id(), message.created()};
   }
+  for (const v1::StreamPosition& position : message.sent()) {
+    forwarded.sent[position.output()] = {position.tokens(), position.digest()};
+  }
   return forwarded;
 }
 
@@ -118,6 +121,13 @@ void Forward(const ForwardedFor& forwarded, const Connection& connection, Connec
   }
   call.SetArrived(call.arrived() - forwarded.waited);
   call.SetDefaults(forwarded.default_seed, forwarded.identity);
+  call.SetSent(forwarded.sent);
+}
+
+void ToMessage(const StreamPosition& position, v1::StreamPosition& message) {
+  message.set_output(static_cast<std::uint32_t>(position.output));
+  message.set_tokens(position.reached.tokens);
+  message.set_digest(position.reached.digest);
 }
 
 }  // namespace scorecast::coordinator
