@@ -8,7 +8,6 @@
 
 #include <boost/asio/post.hpp>
 
-#include "coordinator/generate/seed.h"
 #include "proto/base/one_line.h"
 #include "proto/log/log.h"
 #include "proto/wire/error_message.h"
@@ -58,15 +57,6 @@ proto::Error ReplicaLost(const std::string& rest) {
       502, "replica_lost",
       "The replica that computed the response was lost after the response had begun" + rest + ".",
       ""};
-}
-
-/// What replicas do not choose, so that all of them give the same response.
-void SetDefaults(v1::Forwarded& forwarded) {
-  forwarded.set_default_seed(DrawSeed());
-  forwarded.set_response_id(RandomBits());
-  forwarded.set_created(std::chrono::duration_cast<std::chrono::seconds>(
-                            std::chrono::system_clock::now().time_since_epoch())
-                            .count());
 }
 
 bool IsSuccess(const v1::Response& response) {
@@ -131,7 +121,11 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
   if (request.key) {
     *ongoing.forwarded.mutable_key() = *request.key;
   }
-  SetDefaults(ongoing.forwarded);
+  if (request.defaults) {
+    ongoing.forwarded.set_default_seed(request.defaults->seed);
+    ongoing.forwarded.set_response_id(request.defaults->response_id);
+    ongoing.forwarded.set_created(request.defaults->created);
+  }
   ongoing.arrived = request.arrived;
   ongoing.judge = std::move(request.judge);
   ongoing.handler = std::move(handler);
@@ -377,7 +371,8 @@ void Forwarder::NotePart(Ongoing& request, const v1::Response& part) {
   if (part.has_position()) {
     request.sent[part.position().output()] = part.position();
   }
-  if (!part.has_position() || request.sent.size() > kMostPositions) {
+  if (!part.has_position() || !request.forwarded.has_default_seed() ||
+      request.sent.size() > kMostPositions) {
     request.may_move = false;
     request.sent.clear();
     std::string().swap(request.message);

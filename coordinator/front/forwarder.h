@@ -30,6 +30,13 @@ struct ForwarderOptions {
   OutstandingLimit outstanding;
 };
 
+/// What the response to a request has if that does not say it: see v1::Forwarded.
+struct ResponseDefaults {
+  std::uint64_t seed = 0;
+  std::uint64_t response_id = 0;
+  std::int64_t created = 0;
+};
+
 /// A request of a front's client, which the front has let in.
 struct FrontRequest {
   std::string bytes;  ///< Of a v1::Request without `request_id` and `forwarded`.
@@ -40,6 +47,7 @@ struct FrontRequest {
   std::optional<v1::ForwardedKey> key{};  ///< Set if the client is the holder of a key.
   Clock::time_point arrived = Clock::now();
   std::optional<Clock::time_point> deadline = std::nullopt;
+  std::optional<ResponseDefaults> defaults = std::nullopt;  ///< Unset: replicas choose them.
   /// Why its client is not let in, if the request is for this model. Called once, when the model is
   /// known; may be empty.
   std::function<std::optional<proto::Error>(const std::string& model)> judge = nullptr;
@@ -56,9 +64,9 @@ struct FrontReply {
 /// has room, goes to the one where it is predicted to end first, and to another one if that is
 /// lost, or refuses it because it drains or is full.
 ///
-/// So does one whose reply has begun, if it is a stream whose parts have positions. The other
-/// replica, which must give the same response, computes all of it again, and sends what follows
-/// these positions. Another reply that has begun ends with an error.
+/// So does one whose reply has begun, if it is a stream whose parts have positions, and it has
+/// defaults. The other replica, which must give the same response, computes all of it again, and
+/// sends what follows these positions. Another reply that has begun ends with an error.
 ///
 /// A request may be what ends a replica. So one with which kMostLosses replicas were lost gets an
 /// error, and one with which all but one of these were is a suspect: at a replica where a suspect

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,11 +71,11 @@ TEST_F(ForwarderStreamTest, GoesOnAtAnotherReplica) {
   EXPECT_EQ(forwarded.sent(1).digest(), 1001U);
   const v1::Forwarded& first = a_.seen.at(0).forwarded();
   EXPECT_EQ(first.sent_size(), 0);
-  EXPECT_TRUE(first.has_default_seed());
-  EXPECT_EQ(forwarded.default_seed(), first.default_seed());
-  EXPECT_EQ(forwarded.response_id(), first.response_id());
-  EXPECT_EQ(forwarded.created(), first.created());
-  EXPECT_GT(forwarded.created(), 1'700'000'000);
+  for (const v1::Forwarded& one : {first, forwarded}) {
+    EXPECT_EQ(one.default_seed(), 5U);
+    EXPECT_EQ(one.response_id(), 6U);
+    EXPECT_EQ(one.created(), 7);
+  }
   Send(b_, "w", 1, 2);
   b_.Send(PartOf(b_.held[0], "end", /*is_last=*/true));
   EXPECT_EQ(EndOf("1"), "end");
@@ -169,6 +170,20 @@ TEST_F(ForwarderStreamTest, OfTooManyCompletionsDoesNotGoOn) {
   Send(b_, ".", 512, 1);
   b_.Die();
   EXPECT_EQ(EndOf("1"), "replica_lost");
+}
+
+TEST_F(ForwarderStreamTest, WhoseSeedAReplicaHasChosenDoesNotGoOn) {
+  a_.holds = true;
+  ASSERT_TRUE(StartWith());
+  FrontRequest request = RequestOf("1");
+  request.defaults.reset();
+  Forward(std::move(request));
+  ASSERT_TRUE(Run([this] { return a_.held.size() == 1; }));
+  EXPECT_FALSE(a_.held[0].forwarded().has_default_seed());
+  Send(a_, "x", 0, 2);
+  a_.Die();
+  EXPECT_EQ(EndOf("1"), "replica_lost");
+  EXPECT_THAT(b_.seen, IsEmpty());
 }
 
 TEST_F(ForwarderStreamTest, ACancelEndsOneThatWaits) {

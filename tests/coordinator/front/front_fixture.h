@@ -78,6 +78,7 @@ class FrontFixture : public ::testing::Test {
     request.bytes = message.SerializeAsString();
     request.body_begin = request.bytes.size() - body.size();
     request.client = {.address = client, .network = client};
+    request.defaults = {.seed = 5, .response_id = 6, .created = 7};
     return request;
   }
   /// The parts of its reply are in `replies_` under its body.

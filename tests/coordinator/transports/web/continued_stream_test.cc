@@ -286,7 +286,7 @@ TEST_F(ContinuedStream, EndsWithAnErrorIfItIsAnotherOne) {
   const v1::HttpReply& reply = parts[0].http();
   EXPECT_EQ(reply.status(), 502U);
   EXPECT_THAT(reply.body(), StartsWith("data: {\"error\":"));
-  EXPECT_THAT(reply.body(), HasSubstr("that was sent"));
+  EXPECT_THAT(reply.body(), HasSubstr("those that were sent"));
   EXPECT_THAT(reply.body(), HasSubstr("\n\ndata: [DONE]\n\n"));
 }
 
