@@ -51,8 +51,10 @@ class FrontCommand : public ::testing::Test {
     std::filesystem::create_directory(directory_ / "replicas");
   }
 
-  std::unique_ptr<Service> StartService(const std::string& name,
-                                        BatchCommand command = NumberedCommand(0)) const {
+  std::unique_ptr<Service> StartService(const std::string& name) const {
+    return StartService(name, command_);
+  }
+  std::unique_ptr<Service> StartService(const std::string& name, BatchCommand command) const {
     for (const std::string& flag :
          {std::string("--front-key"), (directory_ / "fronts").string(),
           std::string("--address-file"), (directory_ / "replicas" / name).string()}) {
@@ -81,7 +83,8 @@ class FrontCommand : public ::testing::Test {
   bool AwaitReady(std::size_t replicas) const {
     return Eventually([&] {
       std::size_t ready = 0;
-      for (const auto& replica : Call(Get("/ready")).Json()["replicas"]) {
+      const nlohmann::json status = Call(Get("/ready")).Json();
+      for (const auto& replica : status.at("replicas")) {
         ready += replica["ready"].get<bool>() ? 1 : 0;
       }
       return ready == replicas;
@@ -89,6 +92,8 @@ class FrontCommand : public ::testing::Test {
   }
 
   const std::filesystem::path directory_ = NewDirectory();
+  /// The same for all services: the name of a model is that of its directory, which is a new one.
+  const BatchCommand command_ = NumberedCommand(0);
   std::unique_ptr<Process> front_;
   std::uint16_t port_ = 0;
   std::string address_;  ///< Of the request socket.
