@@ -99,7 +99,8 @@ set_allowed() {
       allowed="$allowed coordinator/schedule $contracts" ;;
     # What the clients of a front see.
     coordinator/front/clients/*)
-      allowed="coordinator/front coordinator/access coordinator/endpoints coordinator/json coordinator/metrics"
+      allowed="coordinator/front coordinator/access coordinator/endpoints coordinator/generate/seed.h"
+      allowed="$allowed coordinator/json coordinator/metrics"
       allowed="$allowed coordinator/request coordinator/resources coordinator/schedule coordinator/service"
       allowed="$allowed coordinator/status coordinator/transports/connection coordinator/transports/web"
       allowed="$allowed proto/base proto/log proto/tls proto/wire proto/scorecast.pb.h" ;;

@@ -18,8 +18,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A replica takes so many bytes beside the body, of which `request_id` and `forwarded` have some.
-constexpr std::size_t kBesideBody = std::size_t{63} << 10;
+/// A replica takes 64 KiB beside the body, of which `request_id` and `forwarded` may have a
+/// quarter.
+constexpr std::size_t kBesideBody = std::size_t{48} << 10;
 
 /// The longest times that a replica takes.
 constexpr auto kLongest = std::chrono::hours(24);
@@ -48,6 +49,14 @@ proto::Error NoSuchModel(const std::string& model, const ReplicaGroups& groups) 
           "The model " + proto::Quoted(model) + " does not exist: there is " +
               (served.empty() ? "none" : served) + ".",
           "model"};
+}
+
+/// Of a reply that has begun. `rest` says why nothing follows.
+proto::Error ReplicaLost(const std::string& rest) {
+  return {
+      502, "replica_lost",
+      "The replica that computed the response was lost after the response had begun" + rest + ".",
+      ""};
 }
 
 bool IsSuccess(const v1::Response& response) {
@@ -107,7 +116,16 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
   ongoing.bytes = ongoing.message.size();
   ongoing.body_bytes = ongoing.bytes - request.body_begin;
   ongoing.pieces = PiecesOf(std::string_view(ongoing.message).substr(request.body_begin));
-  ongoing.key = std::move(request.key);
+  ongoing.forwarded.set_client(std::string(request.client.address.text()));
+  ongoing.forwarded.set_network(std::string(request.client.network.text()));
+  if (request.key) {
+    *ongoing.forwarded.mutable_key() = *request.key;
+  }
+  if (request.defaults) {
+    ongoing.forwarded.set_default_seed(request.defaults->seed);
+    ongoing.forwarded.set_response_id(request.defaults->response_id);
+    ongoing.forwarded.set_created(request.defaults->created);
+  }
   ongoing.arrived = request.arrived;
   ongoing.judge = std::move(request.judge);
   ongoing.handler = std::move(handler);
@@ -119,7 +137,7 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
                    .seconds = TimeOf(ongoing.model).Seconds(ongoing.bytes),
                    .bytes = ongoing.bytes,
                    .deadline = request.deadline,
-                   .priority = ongoing.key ? std::max(ongoing.key->priority(), 0) : 0};
+                   .priority = std::max(ongoing.forwarded.key().priority(), 0)};
   ongoing.charged = ongoing.place.seconds;
   const bool may_come =
       request.model.size() <= kMaxModelBytes && replicas_.groups().MayCome(request.model);
@@ -270,7 +288,12 @@ void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, 
               ""});
     return;
   }
+  if (request.begun_by && *request.begun_by != ReplicaFacts::Of(replica->connection->hello())) {
+    Fail(id, ReplicaLost(", and no other one gives the same response"));
+    return;
+  }
   request.replica = replica;
+  request.is_answered = false;
   if (request.losses + 1 >= kMostLosses) {
     request.is_suspect_there = true;
     ++replica->suspects;
@@ -285,11 +308,9 @@ void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, 
 }
 
 v1::Forwarded Forwarder::ForwardedOf(const Ongoing& request, Clock::time_point now) const {
-  v1::Forwarded forwarded;
-  forwarded.set_client(std::string(request.place.client.address.text()));
-  forwarded.set_network(std::string(request.place.client.network.text()));
-  if (request.key) {
-    *forwarded.mutable_key() = *request.key;
+  v1::Forwarded forwarded = request.forwarded;
+  for (const auto& [output, position] : request.sent) {
+    *forwarded.add_sent() = position;
   }
   forwarded.set_waited_us(Microseconds(now - request.arrived));
   if (request.place.deadline) {
@@ -309,14 +330,19 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
     return;
   }
   const bool is_last = reply.kind == ReplicaReply::Kind::kLast;
-  if (!request.has_begun) {
-    if (IsRefusal(reply.response) && IsSentElsewhere(id, request, reply.response)) {
-      return;
-    }
+  if (request.may_move && IsRefusal(reply.response) &&
+      IsSentElsewhere(id, request, reply.response)) {
+    return;
+  }
+  if (!std::exchange(request.is_answered, true)) {
     NoteAnswer(id, request, reply.response);
+  }
+  if (!is_last && request.may_move) {
+    NotePart(request, reply.response);
   }
   Charge(id, request);
   reply.response.clear_request_id();
+  reply.response.clear_position();
   // A copy, because the handler may cancel the request.
   const Handler handler = is_last ? std::move(request.handler) : request.handler;
   if (is_last) {
@@ -327,15 +353,29 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
 }
 
 void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response) {
-  request.has_begun = true;
-  std::string().swap(request.message);
   ReleaseSuspect(request);
   const double seconds = request.replica->load.OnAnswered(id, Clock::now());
-  if (seconds > 0 && IsSuccess(response)) {
+  // A stream that goes on elsewhere first has to come as far as it was.
+  if (seconds > 0 && IsSuccess(response) && !request.has_begun) {
     times_[request.model].Learn(request.bytes, seconds);
   }
   if (queue_.size() > 0) {
     DispatchSoon();
+  }
+}
+
+void Forwarder::NotePart(Ongoing& request, const v1::Response& part) {
+  if (!std::exchange(request.has_begun, true)) {
+    request.begun_by = ReplicaFacts::Of(request.replica->connection->hello());
+  }
+  if (part.has_position()) {
+    request.sent[part.position().output()] = part.position();
+  }
+  if (!part.has_position() || !request.forwarded.has_default_seed() ||
+      request.sent.size() > kMostPositions) {
+    request.may_move = false;
+    request.sent.clear();
+    std::string().swap(request.message);
   }
 }
 
@@ -353,18 +393,20 @@ void Forwarder::Charge(std::uint64_t id, Ongoing& request) {
 
 void Forwarder::OnLost(std::uint64_t id, Ongoing& request) {
   ReleaseSuspect(request);
-  if (request.has_begun) {
-    Fail(id, {502, "replica_lost",
-              "The replica that computed the response was lost after the response had begun.", ""});
+  if (!request.may_move) {
+    Fail(id, ReplicaLost(""));
     return;
   }
   if (++request.losses >= kMostLosses) {
     proto::LogWarning("{} replicas were lost while they had a request of {}: it is not sent again",
                       request.losses, proto::Quoted(request.place.client.address.text()));
-    Fail(id, {503, "replica_lost",
-              "The request was sent to " + std::to_string(request.losses) +
-                  " replicas, and each was lost before it answered.",
-              "", 1});
+    Fail(id, request.has_begun
+                 ? ReplicaLost(", as were " + std::to_string(request.losses - 1) +
+                               " replicas before it")
+                 : proto::Error{503, "replica_lost",
+                                "The request was sent to " + std::to_string(request.losses) +
+                                    " replicas, and each was lost before it answered.",
+                                "", 1});
     return;
   }
   PutBack(request);

@@ -16,6 +16,7 @@
 #include "coordinator/front/body_pieces.h"
 #include "coordinator/front/front_queue.h"
 #include "coordinator/front/replica_choice.h"
+#include "coordinator/front/replica_groups.h"
 #include "coordinator/front/replica_load.h"
 #include "coordinator/front/replicas.h"
 #include "coordinator/schedule/client_id.h"
@@ -35,6 +36,13 @@ struct ForwarderOptions {
   OutstandingLimit outstanding;
 };
 
+/// What the response to a request has if that does not say it: see v1::Forwarded.
+struct ResponseDefaults {
+  std::uint64_t seed = 0;
+  std::uint64_t response_id = 0;
+  std::int64_t created = 0;
+};
+
 /// A request of a front's client, which the front has let in.
 struct FrontRequest {
   std::string bytes;  ///< Of a v1::Request without `request_id` and `forwarded`.
@@ -45,6 +53,7 @@ struct FrontRequest {
   std::optional<v1::ForwardedKey> key{};  ///< Set if the client is the holder of a key.
   Clock::time_point arrived = Clock::now();
   std::optional<Clock::time_point> deadline = std::nullopt;
+  std::optional<ResponseDefaults> defaults = std::nullopt;  ///< Unset: replicas choose them.
   /// Why its client is not let in, if the request is for this model. Called once, when the model is
   /// known; may be empty.
   std::function<std::optional<proto::Error>(const std::string& model)> judge = nullptr;
@@ -59,8 +68,11 @@ struct FrontReply {
 
 /// Takes requests to replicas, and replies back. A request waits in a FrontQueue until a replica
 /// has room, goes to the one where it is predicted to end first, and to another one if that is
-/// lost, or refuses it because it drains or is full, before any part of the reply has come. A reply
-/// that has begun ends with an error then.
+/// lost, or refuses it because it drains or is full.
+///
+/// So does one whose reply has begun, if it is a stream whose parts have positions, and it has
+/// defaults. The other replica, which must give the same response, computes all of it again, and
+/// sends what follows these positions. Another reply that has begun ends with an error.
 ///
 /// A request may be what ends a replica. So one with which kMostLosses replicas were lost gets an
 /// error, and one with which all but one of these were is a suspect: at a replica where a suspect
@@ -98,13 +110,13 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
  private:
   /// One request's life.
   struct Ongoing {
-    std::string message;            ///< Serialised; empty when the reply has begun.
+    std::string message;            ///< Serialised; empty if it cannot go on elsewhere.
     std::size_t bytes = 0;          ///< Of `message`.
     std::size_t body_bytes = 0;     ///< Of the body in it.
     std::vector<BodyPiece> pieces;  ///< Of its body.
     std::string model;              ///< Of the line in which it waits.
     WaitingRequest place;
-    std::optional<v1::ForwardedKey> key;
+    v1::Forwarded forwarded;  ///< What is the same whenever it is sent.
     Clock::time_point arrived;
     std::function<std::optional<proto::Error>(const std::string& model)> judge;
     Handler handler;
@@ -113,12 +125,20 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
     int losses = 0;                       ///< How often a replica was lost with it.
     bool is_suspect_there = false;        ///< It counts in the suspects of `replica`.
     std::vector<std::string> refused_by;  ///< Names of replicas that are too full for it.
+    bool is_answered = false;             ///< By `replica`, which has sent a part of the reply.
     bool has_begun = false;               ///< A part of the reply has been passed on.
-    double charged = 0;                   ///< Seconds, of its client.
+    /// Another replica can compute it: its reply has not begun, or can go on there.
+    bool may_move = true;
+    std::map<std::uint32_t, v1::StreamPosition> sent;  ///< The last ones, by output.
+    std::optional<ReplicaFacts> begun_by;              ///< Those of `replica` when the reply began.
+    double charged = 0;                                ///< Seconds, of its client.
   };
   using Requests = std::map<std::uint64_t, Ongoing>;
 
   static constexpr int kMostLosses = 3;
+  /// A stream of more completions does not go on elsewhere, because a replica takes a bounded
+  /// v1::Forwarded.
+  static constexpr std::size_t kMostPositions = 512;
 
   TimePerByte TimeOf(const std::string& model) const;
   UsableReplicas UsableFor(const ReplicaGroup* group) const;
@@ -135,8 +155,10 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
               Clock::time_point now);
   v1::Forwarded ForwardedOf(const Ongoing& request, Clock::time_point now) const;
   void OnReply(std::uint64_t id, ReplicaReply reply);
-  /// The reply has begun: the replica has room for another one.
+  /// The replica has sent a part of the reply: if it is the first, it has room for another request.
   void NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response);
+  /// A part that is not the last is passed on.
+  static void NotePart(Ongoing& request, const v1::Response& part);
   /// Its replica was lost.
   void OnLost(std::uint64_t id, Ongoing& request);
   /// Sends a request that its replica refuses to another one, or puts it back into the queue. False

@@ -14,9 +14,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "launcher/client/client.h"
+#include "proto/scorecast.pb.h"
 #include "tests/coordinator/transports/http/http_client.h"
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/http_transport.h"
+#include "tests/e2e/models.h"
 #include "tests/e2e/numbered_requests.h"
 #include "tests/e2e/process.h"
 #include "tests/e2e/scorecast_program.h"
@@ -49,9 +52,15 @@ class FrontCommand : public ::testing::Test {
   }
 
   std::unique_ptr<Service> StartService(const std::string& name) const {
-    return std::make_unique<Service>(
-        NumberedCommand(0, {"--front-key", (directory_ / "fronts").string(), "--address-file",
-                            (directory_ / "replicas" / name).string()}));
+    return StartService(name, command_);
+  }
+  std::unique_ptr<Service> StartService(const std::string& name, BatchCommand command) const {
+    for (const std::string& flag :
+         {std::string("--front-key"), (directory_ / "fronts").string(),
+          std::string("--address-file"), (directory_ / "replicas" / name).string()}) {
+      command.flags.push_back(flag);
+    }
+    return std::make_unique<Service>(command);
   }
   void StartFront() {
     Command command =
@@ -74,7 +83,8 @@ class FrontCommand : public ::testing::Test {
   bool AwaitReady(std::size_t replicas) const {
     return Eventually([&] {
       std::size_t ready = 0;
-      for (const auto& replica : Call(Get("/ready")).Json()["replicas"]) {
+      const nlohmann::json status = Call(Get("/ready")).Json();
+      for (const auto& replica : status.at("replicas")) {
         ready += replica["ready"].get<bool>() ? 1 : 0;
       }
       return ready == replicas;
@@ -82,6 +92,8 @@ class FrontCommand : public ::testing::Test {
   }
 
   const std::filesystem::path directory_ = NewDirectory();
+  /// The same for all services: the name of a model is that of its directory, which is a new one.
+  const BatchCommand command_ = NumberedCommand(0);
   std::unique_ptr<Process> front_;
   std::uint16_t port_ = 0;
   std::string address_;  ///< Of the request socket.
@@ -114,6 +126,107 @@ TEST_F(FrontCommand, RequestsGoToServicesThatAppearAndDie) {
   // The file of a killed service stays, and another service of its name writes it anew.
   second = StartService("b");
   EXPECT_TRUE(AwaitReady(2));
+}
+
+/// [choices] Texts and tokens of a stream.
+struct Streamed {
+  std::map<std::int64_t, std::string> texts;
+  std::map<std::int64_t, std::vector<std::int64_t>> tokens;
+
+  bool operator==(const Streamed&) const = default;
+};
+
+void AddEvents(const std::string& events, Streamed& streamed) {
+  for (const std::string& line : LinesOf(events)) {
+    if (line.starts_with("data: {")) {
+      const nlohmann::json event = nlohmann::json::parse(line.substr(6));
+      ASSERT_TRUE(event.contains("choices")) << line;
+      const nlohmann::json& choice = event["choices"].at(0);
+      const auto index = choice.at("index").get<std::int64_t>();
+      streamed.texts[index] += choice.at("text").get<std::string>();
+      for (const nlohmann::json& token : choice.at("token_ids")) {
+        streamed.tokens[index].push_back(token.get<std::int64_t>());
+      }
+    }
+  }
+}
+
+void AddChoices(const google::protobuf::RepeatedPtrField<v1::Completion>& choices,
+                Streamed& streamed) {
+  for (const v1::Completion& choice : choices) {
+    streamed.texts[choice.index()] += choice.text();
+    auto& tokens = streamed.tokens[choice.index()];
+    tokens.insert(tokens.end(), choice.token_ids().begin(), choice.token_ids().end());
+  }
+}
+
+TEST_F(FrontCommand, StreamsOfAServiceThatIsKilledGoOnAtAnother) {
+  constexpr std::size_t kTokens = 3000;
+  const BatchCommand command = {MakeModel("ignore-merges", /*positions=*/4096), {}, 0};
+  StartFront();
+  const auto first = StartService("a", command);
+  const auto second = StartService("b", command);
+  ASSERT_TRUE(AwaitReady(2));
+  // So that both streams begin at the first service.
+  ASSERT_EQ(Drain("drain", "b").out, "b is drained\n");
+  nlohmann::json body = {{"prompt", "once upon"},
+                         {"max_tokens", kTokens},
+                         {"n", 2},
+                         {"temperature", 1},
+                         {"seed", 11},
+                         {"ignore_eos", true},
+                         {"return_token_ids", true}};
+  v1::Request request;
+  request.set_request_id(1);
+  v1::CompletionsRequest& completions = *request.mutable_completions();
+  completions.add_prompt()->set_text("a time");
+  completions.set_max_tokens(kTokens);
+  completions.set_n(2);
+  completions.set_temperature(1);
+  completions.set_ignore_eos(true);
+  completions.set_return_token_ids(true);
+  completions.set_stream(true);
+  nlohmann::json streaming = body;
+  streaming["stream"] = true;
+  HttpClient http(port_);
+  launcher::Client socket(address_);
+  http.Send(Post("/v1/completions", streaming.dump()));
+  socket.Send(request);
+  std::string events = http.ReceiveUntil("data: ");
+  v1::Response part = socket.Receive();
+  kill(first->process().pid(), SIGSTOP);
+  EXPECT_THAT(Call(Get("/metrics")).body, HasSubstr("scorecast_front_requests_in_flight 2"))
+      << "neither has ended";
+  ASSERT_EQ(Drain("undrain", "b").out, "b gets requests\n");
+  kill(first->process().pid(), SIGKILL);
+
+  Streamed of_socket;
+  for (; part.has_completions_delta(); part = socket.Receive()) {
+    AddChoices(part.completions_delta().choices(), of_socket);
+  }
+  ASSERT_TRUE(part.has_completions()) << part.error().message();
+  completions.set_stream(false);
+  completions.set_seed(part.completions().seed());
+  Streamed wanted;
+  AddChoices(second->Connect()->Call(request).completions().choices(), wanted);
+  EXPECT_EQ(wanted.tokens[0].size(), kTokens);
+  EXPECT_NE(wanted.tokens[0], wanted.tokens[1]);
+  EXPECT_TRUE(of_socket == wanted)
+      << of_socket.texts[0].size() << " and " << of_socket.texts[1].size() << " bytes";
+
+  events += http.ReceiveUntil("0\r\n\r\n");
+  EXPECT_THAT(events, HasSubstr("data: [DONE]\n\n"));
+  Streamed of_http;
+  AddEvents(events, of_http);
+  Streamed wanted_of_http;
+  const nlohmann::json whole =
+      ConnectToHttp(*second).Call(Post("/v1/completions", body.dump())).Json();
+  for (const nlohmann::json& choice : whole.at("choices")) {
+    AddEvents("data: " + nlohmann::json{{"choices", {choice}}}.dump() + "\n", wanted_of_http);
+  }
+  EXPECT_EQ(wanted_of_http.tokens[1].size(), kTokens);
+  EXPECT_TRUE(of_http == wanted_of_http)
+      << of_http.texts[0].size() << " and " << of_http.texts[1].size() << " bytes";
 }
 
 TEST_F(FrontCommand, ServicesAreUpgradedOneAfterAnotherUnderLoad) {

@@ -11,6 +11,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "coordinator/generate/seed.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/queue/scheduler.h"
 #include "proto/wire/error_message.h"
@@ -73,6 +74,14 @@ std::optional<Clock::time_point> DeadlineOf(const ConnectionCall& call,
     deadline = std::min(deadline.value_or(own), own);
   }
   return deadline;
+}
+
+/// The same for all replicas, so that each of them gives the same response.
+ResponseDefaults NewDefaults() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return {.seed = DrawSeed(),
+          .response_id = RandomBits(),
+          .created = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
 }
 
 proto::Error TooManyReplies() {
@@ -162,6 +171,7 @@ void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessa
        .key = KeyOf(call->holder()),
        .arrived = call->arrived(),
        .deadline = DeadlineOf(*call, message.named.timeout_ms),
+       .defaults = NewDefaults(),
        .judge = is_known ? JudgeOfModel() : JudgeOfModel([this, call](const std::string& of) {
          return AccessFault(*call, of);
        })},
@@ -170,7 +180,6 @@ void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessa
 }
 
 void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
-  passed->held.clear();
   const bool is_slow = !reply.is_last && passed->unsent > kMaxUnsentBytes;
   if (is_slow || !HasRoomForReplies(*passed->call)) {
     forwarder_->Cancel(passed->id);
@@ -178,6 +187,7 @@ void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
     return;
   }
   if (reply.is_last) {
+    passed->held.clear();
     passed_.erase(passed->call.get());
   }
   if (reply.response.has_error()) {
@@ -187,6 +197,7 @@ void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
 }
 
 void FrontHandler::EndWith(const PassedPointer& passed, const proto::Error& error) {
+  passed->held.clear();
   passed_.erase(passed->call.get());
   counters().CountRefusal(error.reason);
   Send(passed, ReplyOf(error));

@@ -47,7 +47,7 @@ class FrontHandler : public CallHandler {
   /// A call whose reply has not ended.
   struct Passed {
     std::shared_ptr<ConnectionCall> call;
-    std::vector<Held> held;  ///< The bytes of the request, until its reply begins.
+    std::vector<Held> held;  ///< The bytes of the request, which may be sent to another replica.
     std::uint64_t id = 0;    ///< See Forwarder::Forward.
     std::atomic<std::size_t> unsent = 0;
   };

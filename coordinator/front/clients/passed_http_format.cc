@@ -105,8 +105,7 @@ std::string PassedHttpFormat::EndWith(const proto::Error& error) {
     is_cut_ = true;
     return {};
   }
-  return call_.writer->Part("data: " + call_.writer->ErrorText(error) + "\n\n", false) +
-         call_.writer->Part("data: [DONE]\n\n", true);
+  return call_.writer->ErrorEvent(error);
 }
 
 }  // namespace scorecast::coordinator

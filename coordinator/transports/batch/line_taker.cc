@@ -74,8 +74,7 @@ void LineTaker::Take(const BatchLine& line, const std::shared_ptr<LineCall>& cal
   if (request) {
     NameModel(NamedIn(endpoint->urls(), *url), **request);
     const std::uint64_t seed = DerivedSeed(seed_, static_cast<std::uint64_t>(line.number));
-    (*request)->default_seed = seed;
-    (*request)->identity = ResponseIdentity{.id_seed = seed, .created = created_};
+    call->SetDefaults(seed, ResponseIdentity{.id_seed = seed, .created = created_});
     if (!service_.RequestFault(*endpoint, **request)) {  // Begin refuses others.
       const Clock::time_point waiting_since = Clock::now();
       window_.AwaitResponseRoom(*call, service_.ResponseBytesBound(**request));

@@ -14,6 +14,7 @@ void Append(CompletionDelta delta, CompletionDelta& to) {
   to.token_ids.insert(to.token_ids.end(), delta.token_ids.begin(), delta.token_ids.end());
   std::ranges::move(delta.scored, std::back_inserter(to.scored));
   to.finish_reason = delta.finish_reason;
+  to.reached = delta.reached;
 }
 
 }  // namespace

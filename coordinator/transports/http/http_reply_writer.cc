@@ -70,7 +70,8 @@ std::string HttpReplyWriter::WriteHeaderOfParts(int status, const ReplyFields& f
                       : Header(status, fields, "Transfer-Encoding: chunked\r\n");
 }
 
-std::string HttpReplyWriter::Part(std::string_view bytes, bool is_last) {
+std::string HttpReplyWriter::WritePart(std::string_view bytes, bool is_last,
+                                       const PartNote& /*note*/) {
   if (is_http_1_0_) {
     return std::string(bytes);
   }

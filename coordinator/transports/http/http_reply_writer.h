@@ -34,13 +34,13 @@ class HttpReplyWriter : public ReplyWriter {
         load_report_(std::move(terms.load_report)),
         handler_(handler) {}
 
-  std::string Part(std::string_view bytes, bool is_last) override;
   bool ends_connection() const override { return ends_connection_; }
 
  protected:
   std::string WriteHeader(int status, const ReplyFields& fields,
                           std::optional<std::size_t> bytes) override;
   std::string WriteHeaderOfParts(int status, const ReplyFields& fields) override;
+  std::string WritePart(std::string_view bytes, bool is_last, const PartNote& note) override;
 
  private:
   /// `framing` is the line that says where the body ends; may be empty. `has_end`: the client sees

@@ -10,6 +10,7 @@
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/value_limit.h"
 #include "coordinator/service/request_service.h"
+#include "coordinator/transports/socket/forwarded.h"
 #include "coordinator/transports/socket/message_values.h"
 #include "proto/base/check.h"
 #include "proto/scorecast.pb.h"
@@ -111,6 +112,9 @@ std::string FrameFormat::LastFrame(const Message& result) const {
 std::string FrameFormat::Delta(const EndpointResponse& delta) {
   v1::Response rest;
   rest.set_request_id(request_id_);
+  if (has_forwarded_ && delta.position()) {
+    ToMessage(*delta.position(), *rest.mutable_position());
+  }
   return FrameOf(rest, delta.message());
 }
 

@@ -224,6 +224,7 @@ void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
     if (auto passed = ReadHttpRequest(envelope.http->rest)) {
       ReplyTerms terms = TermsOf(server_->web, passed->request);
       terms.request_id = std::move(passed->request_id);
+      terms.continues = forwarded && !forwarded->sent.empty();
       BeginHttpRequest(connection, *envelope.http,
                        {.request = std::move(passed->request),
                         .terms = std::move(terms),

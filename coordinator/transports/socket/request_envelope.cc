@@ -16,7 +16,8 @@ using google::protobuf::io::CodedInputStream;
 /// Bounds the time of looking for what stands beside the endpoint's message. Libraries write each
 /// of these fields once.
 constexpr int kMaxFields = 64;
-constexpr std::uint32_t kMaxForwardedBytes = 4096;
+/// It has up to 20 for each completion of a stream that another server has begun.
+constexpr std::uint32_t kMaxForwardedBytes = 16384;
 /// Headers of HTTP requests have at most 32 KiB.
 constexpr std::size_t kMaxHttpRestBytes = std::size_t{48} << 10;
 

@@ -45,10 +45,8 @@ class HttpFormat : public EndpointFormat {
   /// brackets and the reply's header are covered by what a message has besides its lists.
   static constexpr std::int64_t kBytesPerMessageByte = 4;
 
-  /// The bytes of an event, after those of the header if it is the first.
-  std::string Event(const std::string& json, bool is_last = false);
-  /// The event that ends a stream, and the end of the reply.
-  std::string Done() { return Event("[DONE]", /*is_last=*/true); }
+  /// The header of a stream, if no event was formed before.
+  std::string BeginStream();
 
   ParsedRequest ParseBody(const RequestService& service, Call& call, HttpBody body);
 
@@ -60,7 +58,7 @@ class HttpFormat : public EndpointFormat {
   const std::unique_ptr<ReplyWriter> writer_;
   std::string url_model_;
   bool streams_ = false;
-  bool has_begun_ = false;  ///< An event was formed.
+  bool has_begun_ = false;  ///< An event was formed, by this server or by one before it.
 };
 
 }  // namespace scorecast::coordinator

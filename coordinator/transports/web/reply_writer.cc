@@ -12,6 +12,10 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kContentType = "Content-Type";
 
+std::string EventOf(std::string_view data) {
+  return std::string("data: ").append(data).append("\n\n");
+}
+
 }  // namespace
 
 ReplyFields ReplyWriter::WithId(ReplyFields fields) const {
@@ -98,7 +102,20 @@ std::string ReplyWriter::ErrorText(const proto::Error& error) const {
   return terms_.endpoint == nullptr ? ErrorJson(error) : terms_.endpoint->ErrorToJson(error);
 }
 
+std::string ReplyWriter::Event(std::string_view json,
+                               const std::optional<StreamPosition>& position) {
+  return WritePart(EventOf(json), /*is_last=*/false, {.position = position});
+}
+
+std::string ReplyWriter::EndWith(std::string_view json, int error_code) {
+  return WritePart((json.empty() ? std::string() : EventOf(json)) + EventOf("[DONE]"),
+                   /*is_last=*/true, {.error_code = error_code});
+}
+
 std::string ReplyWriter::Error(const proto::Error& error, ReplyFields fields) {
+  if (continues()) {
+    return ErrorEvent(error);
+  }
   constexpr int kUnauthorized = 401;
   if (error.code == kUnauthorized) {
     fields.push_back({"WWW-Authenticate", "Bearer realm=\"scorecast\""});

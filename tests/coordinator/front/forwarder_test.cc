@@ -32,15 +32,6 @@ std::string RandomText(unsigned seed) {
   return text;
 }
 
-v1::Response PartOf(const v1::Request& request, const std::string& body, bool is_last = false) {
-  v1::Response response;
-  response.set_request_id(request.request_id());
-  response.mutable_http()->set_status(200);
-  response.mutable_http()->set_body(body);
-  response.mutable_http()->set_last(is_last);
-  return response;
-}
-
 TEST_F(ForwarderTest, ReplicasAreToldWhoseRequestItIs) {
   b_.Die();
   ASSERT_TRUE(StartWith(1));
@@ -370,7 +361,7 @@ TEST_F(ForwarderTest, CompletionsThatRunAreSpread) {
   EXPECT_EQ(b_.held.size(), 10U);
 }
 
-TEST_F(ForwarderTest, AReplyThatHasBegunEndsWithAnError) {
+TEST_F(ForwarderTest, AReplyThatHasBegunAndHasNoPositionsEndsWithAnError) {
   a_.holds = true;
   ASSERT_TRUE(StartWith());
   Forward("1");

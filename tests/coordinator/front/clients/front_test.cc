@@ -33,6 +33,7 @@ namespace scorecast::coordinator {
 namespace front_clients_test {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kFrontKey[] = "sk-front-0123456789";
 
@@ -60,6 +61,8 @@ class Service {
 
   FakeCluster& cluster() { return fake_.cluster; }
   RequestServer& server() { return *server_; }
+  /// What a service does at the end of a drain.
+  void RefuseAll() { fake_.service.RefuseAll(); }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   /// Ends like a process that is killed.
   void Die() { server_->CloseConnections(std::chrono::milliseconds(0)); }
@@ -131,6 +134,7 @@ class FrontTest : public ::testing::Test {
       return ready == replicas;
     });
   }
+  Service& Busy();
   HttpReply Call(const std::string& bytes) const { return HttpClient(http_port_).Call(bytes); }
   std::unique_ptr<launcher::Client> Connect() const {
     return std::make_unique<launcher::Client>("127.0.0.1:" + std::to_string(port_));
@@ -271,6 +275,103 @@ TEST_F(FrontTest, RequestsOfAReplicaThatDiesGetTheirRepliesFromAnother) {
   for (const auto& [number, own] : scores) {
     EXPECT_EQ(own, ScoresOf(direct.ResponseTo(NumberedRequest(number)).score()));
   }
+}
+
+/// The service that has requests of the front in flight, of which only one has.
+Service& FrontTest::Busy() { return front_->Status().replicas[0].in_flight > 0 ? a_ : b_; }
+
+TEST_F(FrontTest, AStreamOfEventsGoesOnAtAnotherService) {
+  Start();
+  ASSERT_TRUE(AwaitReady());
+  FakeHttpServer direct;
+  const std::string request = Post("/v1/chunked", StreamBody(60).dump());
+  const std::string wanted = direct.Call(request).body;
+  ASSERT_EQ(TokensIn(wanted).size(), 60U);
+  a_.cluster().HoldAfter(20);
+  b_.cluster().HoldAfter(20);
+  HttpClient client(http_port_);
+  client.Send(request);
+  std::string reply = client.ReceiveUntil("chunked.delta");
+  Service& dies = Busy();
+  dies.Die();
+  ASSERT_TRUE(AwaitReady(1));
+  (&dies == &a_ ? b_ : a_).cluster().Release();
+  reply += client.ReceiveUntil("0\r\n\r\n");
+  EXPECT_EQ(TokensIn(reply), TokensIn(wanted));
+  EXPECT_THAT(reply, Not(HasSubstr("error")));
+  const auto response = [](const std::string& events) {
+    const std::size_t begin = events.find("data: {\"object\":\"chunked\",");
+    EXPECT_NE(begin, std::string::npos) << events;
+    const std::size_t end = events.find("\n\n", begin);
+    EXPECT_EQ(events.compare(end, 16, "\n\ndata: [DONE]\n\n"), 0);
+    return Stable(nlohmann::json::parse(events.substr(begin + 6, end - begin - 6)));
+  };
+  EXPECT_EQ(response(reply), response(wanted));
+}
+
+TEST_F(FrontTest, AStreamOfMessagesGoesOnAtAnotherService) {
+  Start();
+  ASSERT_TRUE(AwaitReady());
+  v1::Request request;
+  request.set_request_id(3);
+  v1::CompletionsRequest& completions = *request.mutable_completions();
+  completions.add_prompt()->set_text("a prompt");
+  completions.set_max_tokens(60);
+  completions.set_n(2);
+  completions.set_temperature(1);
+  completions.set_ignore_eos(true);
+  completions.set_return_token_ids(true);
+  completions.set_stream(true);
+  a_.cluster().HoldAfter(20);
+  b_.cluster().HoldAfter(20);
+  const auto client = Connect();
+  client->Send(request);
+  std::vector<v1::Response> parts = {client->Receive()};
+  Service& dies = Busy();
+  dies.Die();
+  ASSERT_TRUE(AwaitReady(1));
+  (&dies == &a_ ? b_ : a_).cluster().Release();
+  std::map<std::int64_t, v1::Completion> choices;
+  while (parts.back().has_completions_delta()) {
+    const v1::CompletionsDelta& part = parts.back().completions_delta();
+    EXPECT_EQ(part.id(), parts.front().completions_delta().id());
+    EXPECT_FALSE(parts.back().has_position());
+    const v1::Completion& delta = part.choices(0);
+    v1::Completion& choice = choices[delta.index()];
+    choice.set_index(delta.index());
+    choice.mutable_text()->append(delta.text());
+    choice.mutable_token_ids()->MergeFrom(delta.token_ids());
+    choice.set_finish_reason(delta.finish_reason());
+    parts.push_back(client->Receive());
+  }
+  ASSERT_TRUE(parts.back().has_completions()) << parts.back().error().message();
+  completions.set_stream(false);
+  completions.set_seed(parts.back().completions().seed());
+  const v1::Response wanted = client->Call(request);
+  ASSERT_EQ(wanted.completions().choices_size(), 2) << wanted.error().message();
+  for (const v1::Completion& choice : wanted.completions().choices()) {
+    EXPECT_EQ(choice.token_ids_size(), 60);
+    EXPECT_EQ(choices[choice.index()].SerializeAsString(), choice.SerializeAsString());
+  }
+}
+
+TEST_F(FrontTest, AStreamGoesOnElsewhereWhenADrainEnds) {
+  Start();
+  ASSERT_TRUE(AwaitReady());
+  FakeHttpServer direct;
+  const std::string request = Post("/v1/chunked", StreamBody(60).dump());
+  const std::string wanted = direct.Call(request).body;
+  a_.cluster().HoldAfter(20);
+  b_.cluster().HoldAfter(20);
+  HttpClient client(http_port_);
+  client.Send(request);
+  std::string reply = client.ReceiveUntil("chunked.delta");
+  Service& drains = Busy();
+  (&drains == &a_ ? b_ : a_).cluster().Release();
+  drains.RefuseAll();
+  reply += client.ReceiveUntil("0\r\n\r\n");
+  EXPECT_EQ(TokensIn(reply), TokensIn(wanted));
+  EXPECT_THAT(reply, Not(HasSubstr("draining")));
 }
 
 TEST_F(FrontTest, AClientThatLeavesEndsItsRequests) {

@@ -182,6 +182,12 @@ TEST_F(Front, FaultsOfWhatItForwardsNameTheField) {
   forwarded.set_timeout_us(-1);
   expect_fault(forwarded, "forwarded.timeout_us");
   forwarded = good;
+  forwarded.set_response_id(1);
+  expect_fault(forwarded, "forwarded.created");
+  forwarded = good;
+  forwarded.set_created(1);
+  expect_fault(forwarded, "forwarded.created");
+  forwarded = good;
   forwarded.mutable_key()->set_priority(11);
   expect_fault(forwarded, "forwarded.key.priority");
   forwarded = good;
@@ -268,6 +274,29 @@ TEST_F(Front, WhatIsLeftOfTheTimeCounts) {
   request.mutable_score()->clear_timeout_ms();
   request.mutable_forwarded()->set_timeout_us(0);
   ExpectError(front->Call(request), 1, 504, "deadline_passed");
+}
+
+TEST_F(Front, WhatARequestDoesNotSayIsWhatTheFrontSays) {
+  const auto front = ConnectFront();
+  v1::Request request = For("192.0.2.7", v1::Request());
+  request.set_request_id(1);
+  v1::CompletionsRequest& completions = *request.mutable_completions();
+  completions.add_prompt()->mutable_ids()->add_ids(5);
+  completions.set_temperature(1.5);
+  completions.set_max_tokens(2);
+  v1::Forwarded& forwarded = *request.mutable_forwarded();
+  forwarded.set_default_seed(1234);
+  forwarded.set_response_id(std::numeric_limits<std::uint64_t>::max());
+  forwarded.set_created(56);
+  const v1::CompletionsResponse first = front->Call(request).completions();
+  EXPECT_EQ(first.seed(), 1234);
+  EXPECT_EQ(first.created(), 56);
+  const v1::CompletionsResponse again = front->Call(request).completions();
+  EXPECT_EQ(again.id(), first.id());
+  forwarded.set_response_id(7);
+  EXPECT_NE(front->Call(request).completions().id(), first.id());
+  completions.set_seed(5);
+  EXPECT_EQ(front->Call(request).completions().seed(), 5) << "that of the request counts";
 }
 
 TEST_F(Front, TheLimitsOfAKeyAreThoseOfItsHolder) {
