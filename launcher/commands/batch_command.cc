@@ -18,6 +18,7 @@
 #include "coordinator/transports/batch/batch.h"
 #include "coordinator/transports/batch/batch_progress.h"
 #include "coordinator/transports/batch/run_files.h"
+#include "coordinator/transports/batch/service_lines.h"
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/dry_run.h"
@@ -107,7 +108,8 @@ BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
   options.share = flags.share;
   options.begin = files.begin();
   options.stop_reading = [&files] { files.StopReading(); };
-  Batch batch(files.input(), files, service, options);
+  coordinator::ServiceLines lines(service);
+  Batch batch(files.input(), files, lines, options);
   EndSignals::Get().Handle([&batch](int received, int signal) {
     EndAtSecond(received);
     proto::LogInfo("{}: ending after the pass in flight", strsignal(signal));

@@ -275,14 +275,16 @@ TEST(Batch, ALineOfAnotherKindOfModelIsRefusedWithoutRoom) {
 }
 
 TEST(Batch, AResponseThatIsTooLargeByItselfIsRefused) {
-  BatchOptions options;
-  options.max_response_bytes = 99'999;
   const FormingEndpoint endpoint([] {}, [] {}, 100'000);
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer server(FakeServer::MultiItem(), {}, endpoints);
-  const BatchRun run = RunText(server, Line("1", "{}"), options);
-  ASSERT_EQ(run.lines.size(), 1U);
-  const json& body = run.lines[0]["response"]["body"];
+  ServiceLines lines(server.service, /*max_response_bytes=*/99'999);
+  std::istringstream in(Line("1", "{}"));
+  std::ostringstream out;
+  RunBatchOnStreams(in, out, lines, {});
+  server.scheduler.WaitIdle();
+  const json record = json::parse(out.str());
+  const json& body = record["response"]["body"];
   EXPECT_EQ(body["code"], 413);
   EXPECT_EQ(body["reason"], "answer_too_large");
   EXPECT_EQ(body["message"], "The response would be too large: up to 100000 > 99999 bytes.");
