@@ -48,7 +48,7 @@ std::optional<RunReplicas> AwaitReplicas(const std::string& list, coordinator::R
   const auto begin = coordinator::Clock::now();
   bool has_logged = false;
   while (!is_stopped) {
-    proto::Expected<std::optional<RunReplicas>, std::string> found = std::nullopt;
+    proto::Expected<std::optional<RunReplicas>, std::string> found = std::optional<RunReplicas>();
     pool.Run([&] { found = coordinator::FindRunReplicas(pool.replicas()); });
     if (!found) {
       throw proto::StartupError("--replicas " + list + ": " + found.error());

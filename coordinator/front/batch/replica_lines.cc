@@ -87,9 +87,9 @@ FrontRequest RequestOf(LineRequest request, const ClientId& client) {
   passed.client = client;
   // The request's own time does not count while it waits here.
   passed.arrived = std::nullopt;
-  passed.defaults = {.seed = request.default_seed,
-                     .response_id = request.identity.id_seed,
-                     .created = request.identity.created};
+  passed.defaults = ResponseDefaults{.seed = request.default_seed,
+                                     .response_id = request.identity.id_seed,
+                                     .created = request.identity.created};
   return passed;
 }
 

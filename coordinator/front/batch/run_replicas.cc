@@ -12,7 +12,7 @@ constexpr std::int64_t kUsualMaxValues = std::int64_t{1} << 20;
 
 proto::Expected<std::optional<RunReplicas>, std::string> FindRunReplicas(const Replicas& replicas) {
   if (!replicas.groups().is_complete()) {
-    return std::nullopt;
+    return std::optional<RunReplicas>();
   }
   std::optional<RunReplicas> found;
   for (const ReplicaGroup& group : replicas.groups().groups()) {
@@ -25,9 +25,10 @@ proto::Expected<std::optional<RunReplicas>, std::string> FindRunReplicas(const R
                                proto::Quoted(group.model()) + ": list those of one");
     }
     const v1::HelloReply& hello = replicas.listed().at(group.members.front())->connection->hello();
-    found = {.facts = group.facts,
-             .max_request_bytes = hello.max_request_bytes(),
-             .max_values = hello.max_values() > 0 ? hello.max_values() : kUsualMaxValues};
+    found =
+        RunReplicas{.facts = group.facts,
+                    .max_request_bytes = hello.max_request_bytes(),
+                    .max_values = hello.max_values() > 0 ? hello.max_values() : kUsualMaxValues};
   }
   return found;
 }

@@ -524,7 +524,7 @@ TEST_F(ForwarderTest, ReplicasAreToldWhatTheResponseHas) {
   b_.Die();
   ASSERT_TRUE(StartWith(1));
   FrontRequest request = RequestOf("1");
-  request.defaults = {.seed = 5, .response_id = 6, .created = 7};
+  request.defaults = ResponseDefaults{.seed = 5, .response_id = 6, .created = 7};
   request.arrived = std::nullopt;
   Forward(std::move(request));
   EXPECT_EQ(EndOf("1"), "a:1");
