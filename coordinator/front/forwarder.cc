@@ -130,10 +130,10 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
   return id;
 }
 
-std::map<std::string, std::size_t> Forwarder::waiting_by_model() const {
-  std::map<std::string, std::size_t> waiting;
+std::map<std::string, WaitingInFront> Forwarder::waiting_by_model() const {
+  std::map<std::string, WaitingInFront> waiting;
   for (const std::string& model : queue_.models()) {
-    waiting[model] = queue_.SizeOf(model);
+    waiting[model] = {queue_.SizeOf(model), queue_.SecondsOf(model)};
   }
   return waiting;
 }

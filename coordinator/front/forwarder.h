@@ -26,6 +26,12 @@
 
 namespace scorecast::coordinator {
 
+/// Requests that wait.
+struct WaitingInFront {
+  std::size_t requests = 0;
+  double seconds = 0;  ///< Predicted for all of them together.
+};
+
 struct ForwarderOptions {
   FrontQueueOptions queue;
   OutstandingLimit outstanding;
@@ -101,7 +107,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   /// Those that wait here.
   std::size_t waiting() const { return queue_.size(); }
   /// The same by model, if any wait.
-  std::map<std::string, std::size_t> waiting_by_model() const;
+  std::map<std::string, WaitingInFront> waiting_by_model() const;
 
  private:
   /// One request's life.

@@ -244,6 +244,11 @@ std::size_t FrontQueue::SizeOf(const std::string& model) const {
   return line == lines_.end() ? 0 : line->second.requests;
 }
 
+double FrontQueue::SecondsOf(const std::string& model) const {
+  const auto line = lines_.find(model);
+  return line == lines_.end() ? 0 : line->second.seconds;
+}
+
 void FrontQueue::SetUsable(const std::set<std::string>& models, Clock::time_point now) {
   for (const std::string& model : models) {
     Line& line = lines_[model];

@@ -94,6 +94,8 @@ class FrontQueue {
   std::vector<std::uint64_t> TicketsOf(const std::string& model) const;
   /// Number of these.
   std::size_t SizeOf(const std::string& model) const;
+  /// What is predicted for these together.
+  double SecondsOf(const std::string& model) const;
   std::size_t size() const { return entries_.size(); }
 
  private:

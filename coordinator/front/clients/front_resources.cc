@@ -77,14 +77,19 @@ Families FamiliesOf(const FrontStatus& status, const std::string& version) {
       CounterFamily("scorecast_front_replica_losses_total",
                     "How often the connection of the replica was lost."),
       [](const ReplicaStatus& replica) { return replica.losses; }, families);
-  prometheus::MetricFamily waiting =
+  prometheus::MetricFamily requests =
       GaugeFamily("scorecast_front_waiting_requests", "Requests that wait in the front, by model.");
+  prometheus::MetricFamily seconds =
+      GaugeFamily("scorecast_front_waiting_seconds",
+                  "Predicted seconds of the requests that wait in the front, by model.");
   for (const std::string& model : status.models) {
     const auto found = status.waiting.find(model);
-    AddValue(waiting, {{"model", model}},
-             found == status.waiting.end() ? 0 : static_cast<double>(found->second));
+    const WaitingInFront waiting = found == status.waiting.end() ? WaitingInFront() : found->second;
+    AddValue(requests, {{"model", model}}, static_cast<double>(waiting.requests));
+    AddValue(seconds, {{"model", model}}, waiting.seconds);
   }
-  families.push_back(std::move(waiting));
+  families.push_back(std::move(requests));
+  families.push_back(std::move(seconds));
   families.push_back(Gauge("scorecast_front_requests_in_flight",
                            "Requests whose replies have not ended.",
                            static_cast<double>(status.in_flight)));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/front/forwarder.h"
+
 namespace scorecast::coordinator {
 
 /// What a front knows of a replica that is listed.
@@ -23,10 +25,10 @@ struct ReplicaStatus {
 
 /// A front at one moment.
 struct FrontStatus {
-  std::vector<ReplicaStatus> replicas;         ///< In the order of their names.
-  std::vector<std::string> models;             ///< Of which replicas are there.
-  std::map<std::string, std::size_t> waiting;  ///< Requests that wait in the front, by model.
-  std::size_t in_flight = 0;                   ///< Requests whose replies have not ended.
+  std::vector<ReplicaStatus> replicas;            ///< In the order of their names.
+  std::vector<std::string> models;                ///< Of which replicas are there.
+  std::map<std::string, WaitingInFront> waiting;  ///< In the front, by model.
+  std::size_t in_flight = 0;                      ///< Requests whose replies have not ended.
 
   bool is_ready() const {
     for (const ReplicaStatus& replica : replicas) {

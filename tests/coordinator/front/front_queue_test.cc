@@ -209,9 +209,13 @@ TEST_F(FrontQueueTest, ModelsHaveQueuesOfTheirOwn) {
   queue_.SetUsable({"m", "n"}, kStart);
   Add(Request("a"), "m");
   Add(Request("b"), "n");
+  Add(Request("c"), "n");
   EXPECT_THAT(queue_.models(), ElementsAre("m", "n"));
+  EXPECT_EQ(queue_.SecondsOf("n"), 2);
   EXPECT_EQ(Take("n"), "b");
+  EXPECT_EQ(Take("n"), "c");
   EXPECT_EQ(Take("n"), "");
+  EXPECT_EQ(queue_.SecondsOf("n"), 0);
   EXPECT_EQ(Take("m"), "a");
 }
 

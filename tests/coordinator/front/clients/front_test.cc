@@ -353,11 +353,12 @@ TEST_F(FrontTest, ResourcesTellOfTheReplicas) {
   ASSERT_EQ(models.Json()["data"].size(), 1U) << models.body;
   EXPECT_EQ(models.Json()["data"][0]["id"], "m");
   const std::string metrics = Call(Get("/metrics")).body;
-  for (const std::string line : {"scorecast_front_replica_connected{replica=\"a\"} 1",
-                                 "scorecast_front_replica_ready{replica=\"b\"} 1",
-                                 "scorecast_front_replica_losses_total{replica=\"a\"} 0",
-                                 "scorecast_front_waiting_requests{model=\"m\"} 0",
-                                 "scorecast_front_requests_in_flight 0"}) {
+  for (const std::string line :
+       {"scorecast_front_replica_connected{replica=\"a\"} 1",
+        "scorecast_front_replica_ready{replica=\"b\"} 1",
+        "scorecast_front_replica_losses_total{replica=\"a\"} 0",
+        "scorecast_front_waiting_requests{model=\"m\"} 0",
+        "scorecast_front_waiting_seconds{model=\"m\"} 0", "scorecast_front_requests_in_flight 0"}) {
     EXPECT_THAT(metrics, HasSubstr(line));
   }
 }
