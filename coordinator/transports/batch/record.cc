@@ -11,7 +11,7 @@
 namespace scorecast::coordinator {
 namespace {
 
-constexpr int kOk = 200;
+constexpr int kSucceededStatus = 200;
 
 bool IsStateOfServer(int code) { return code == 429 || code == 499 || code == 503; }
 
@@ -47,7 +47,7 @@ Record ErrorRecord(const std::optional<std::string>& custom_id, const proto::Err
 }
 
 Record FormedRecord(const std::string& custom_id, int status, std::string body) {
-  return {status == kOk ? Record::Kind::kSucceeded : Record::Kind::kRefused,
+  return {status == kSucceededStatus ? Record::Kind::kSucceeded : Record::Kind::kRefused,
           [custom_id, status, body = std::move(body)](JsonWriter& writer) {
             WriteRecord(writer, custom_id, status, [&] { writer.Json(body); });
           },
@@ -65,13 +65,14 @@ Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
   return {kind,
           [&endpoint, custom_id, response = std::move(response)](JsonWriter& writer) {
             const bool has_response = response->has_value();
-            WriteRecord(writer, custom_id, has_response ? kOk : response->error().code, [&] {
-              if (has_response) {
-                response->value()->WriteJson(writer);
-              } else {
-                writer.Json(endpoint.ErrorToJson(response->error()));
-              }
-            });
+            WriteRecord(writer, custom_id, has_response ? kSucceededStatus : response->error().code,
+                        [&] {
+                          if (has_response) {
+                            response->value()->WriteJson(writer);
+                          } else {
+                            writer.Json(endpoint.ErrorToJson(response->error()));
+                          }
+                        });
           },
           {}};
 }

@@ -549,6 +549,11 @@ TEST_F(ForwarderTest, ARefusalIsWaitedOutIfThereIsTime) {
   }
   ASSERT_TRUE(StartWith());
   Forward("1");
+  EXPECT_TRUE(Run([this] {
+    a_.SayStatus();
+    b_.SayStatus();
+    return HasEnded("1");
+  }));
   EXPECT_EQ(EndOf("1"), "1");
   EXPECT_THAT(replies_["1"], SizeIs(1));
   EXPECT_EQ(a_.seen.size() + b_.seen.size(), 6U);
@@ -569,6 +574,7 @@ TEST_F(ForwarderTest, ARequestThatWaitsAfterARefusalCanBeCancelled) {
   forwarder_->Cancel(id);
   EXPECT_EQ(forwarder_->in_flight(), 0U);
   a_.reply = nullptr;
+  a_.SayStatus();
   Forward("2");
   EXPECT_EQ(EndOf("2"), "a:2");
   EXPECT_THAT(replies_["1"], IsEmpty());

@@ -204,10 +204,12 @@ class ReplicaLinesTest : public ::testing::Test {
       replica->AnswerAll();
     }
   }
-  /// Lets the replicas answer until the run has ended.
+  /// Lets the replicas answer, and say their state, until the run has ended.
   BatchSummary End(Job& job) {
     const bool has_ended = Run([&] {
       AnswerInReverse();
+      a_.SayStatus();
+      b_.SayStatus();
       return job.has_ended();
     });
     EXPECT_TRUE(has_ended);
