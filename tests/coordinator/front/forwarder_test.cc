@@ -308,6 +308,7 @@ TEST_F(ForwarderTest, ARequestThatEndsItsReplicasEndsNoOthers) {
   int deaths = 0;
   while (ended_ < 21) {
     ASSERT_TRUE(Run([this] { return Held() > 0 || ended_ == 21; }));
+    io_.run_for(milliseconds(1));  // What is held may change only by what is under way.
     for (FakeReplica* const replica : {&a_, &b_}) {
       if (has_poison(*replica)) {
         replica->Die();
