@@ -23,6 +23,8 @@
 #include "launcher/commands/command_line.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_flags.h"
+#include "launcher/commands/replica_batch_flags.h"
+#include "launcher/commands/replica_flags.h"
 #include "launcher/host/launcher_variables.h"
 #include "launcher/host/left_segments.h"
 #include "launcher/host/rank_placement.h"
@@ -169,23 +171,7 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
 }
 
 void AddFrontFlags(CLI::App& app, FrontFlags& flags) {
-  app.add_option(
-         "--replicas", flags.replicas,
-         "Where the services are: a file of lines NAME HOST:PORT or NAME ADDRESS_FILE, or a "
-         "directory of the files that serve --address-file writes. Looked at every second")
-      ->type_name("FILE|DIR");
-  app.add_option("--front-key", flags.front_key,
-                 "File with the key of this front, alone in its first line, which is shown to the "
-                 "services: that of a line in their --front-key")
-      ->type_name("FILE");
-  app.add_flag("--replica-tls", flags.replica_tls,
-               "Speaks TLS with the services, and uses none whose certificate is not of a known CA "
-               "or not for the host of the address");
-  app.add_option("--replica-tls-ca", flags.replica_tls_files.ca,
-                 "Certificates of the CAs of services, in PEM; implies --replica-tls")
-      ->type_name("FILE")
-      ->default_str("the system's")
-      ->each([&flags](const std::string&) { flags.replica_tls = true; });
+  AddReplicaFlags(app, flags);
   AddListeningFlags(app, flags);
   AddAccessFlags(app, flags.access, /*has_fronts=*/false);
   app.add_option("--io-threads", flags.io_threads, "Threads that read requests and write replies")
@@ -213,9 +199,11 @@ int main(int argc, char** argv) {
   BatchFlags batch_flags;
   CLI::App* batch = app.add_subcommand(
       "batch",
-      "Runs a file of requests in OpenAI's batch format, under mpirun or alone. A run that was "
-      "ended early goes on with the same command. On SIGTERM, SIGINT or SIGUSR1 it ends after the "
-      "forward pass in flight. Exit code: 0 if every line has status 200, 3 if some do not, 75 if "
+      "Runs a file of requests in OpenAI's batch format, under mpirun or alone, or with --replicas "
+      "by services. A run that was ended early goes on with the same command. On SIGTERM, SIGINT "
+      "or "
+      "SIGUSR1 it ends after the forward pass in flight, or with --replicas at once. Exit code: 0 "
+      "if every line has status 200, 3 if some do not, 75 if "
       "lines are left, 1 if the run failed");
   AddEngineFlags(*batch, batch_flags.engine);
   batch
@@ -268,6 +256,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 65536))
       ->needs(ranks)
       ->capture_default_str();
+  scorecast::launcher::AddReplicaBatchFlags(*batch, batch_flags.replicas);
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(
@@ -407,7 +396,9 @@ int main(int argc, char** argv) {
     if (end.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return app.exit(end);  // --help and --version
     }
-    return UsageFault(app, end, batch->parsed() || serve->parsed());
+    const bool has_ranks =
+        (batch->parsed() && batch_flags.replicas.replicas.empty()) || serve->parsed();
+    return UsageFault(app, end, has_ranks);
   }
 
   if (*tokenize) {
@@ -458,6 +449,9 @@ int main(int argc, char** argv) {
   // Called on every rank, because mpirun passes signals on to all of them, even while Open MPI
   // starts.
   scorecast::launcher::EndSignals::Get();
+  if (!batch_flags.replicas.replicas.empty()) {
+    return Guarded(true, [&] { return RunReplicaBatchCommand(batch_flags); });
+  }
   return GuardedOnAllRanks(batch_flags.engine.threads,
                            [&] { return RunBatchCommand(batch_flags); });
 }

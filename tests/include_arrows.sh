@@ -104,6 +104,10 @@ set_allowed() {
       allowed="$allowed coordinator/request coordinator/resources coordinator/schedule coordinator/service"
       allowed="$allowed coordinator/status coordinator/transports/connection coordinator/transports/web"
       allowed="$allowed proto/base proto/log proto/tls proto/wire proto/scorecast.pb.h" ;;
+    # Lines of a batch that replicas compute.
+    coordinator/front/batch/*)
+      allowed="coordinator/front coordinator/endpoints coordinator/request coordinator/schedule"
+      allowed="$allowed coordinator/transports/batch proto/base proto/wire proto/scorecast.pb.h" ;;
     # Passes requests on, and computes none.
     coordinator/front/*)
       allowed="coordinator/front coordinator/access coordinator/schedule coordinator/transports/connection"
@@ -347,6 +351,11 @@ self_check() {
 1 coordinator/front/a.cc #include "coordinator/endpoints/b.h"
 1 coordinator/front/a.cc #include "coordinator/transports/socket/b.h"
 1 coordinator/transports/socket/a.cc #include "coordinator/front/b.h"
+1 coordinator/front/a.cc #include "coordinator/transports/batch/b.h"
+0 coordinator/front/batch/a.cc #include "coordinator/transports/batch/b.h"
+0 coordinator/front/batch/a.cc #include "coordinator/front/b.h"
+1 coordinator/front/batch/a.cc #include "coordinator/metrics/b.h"
+1 coordinator/transports/batch/a.cc #include "coordinator/front/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/metrics/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"

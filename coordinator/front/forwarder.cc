@@ -8,6 +8,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "coordinator/front/reply_kinds.h"
 #include "proto/base/one_line.h"
 #include "proto/log/log.h"
 #include "proto/wire/error_message.h"
@@ -24,6 +25,9 @@ constexpr std::size_t kBesideBody = std::size_t{48} << 10;
 
 /// The longest times that a replica takes.
 constexpr auto kLongest = std::chrono::hours(24);
+
+/// Refusals are not logged more often.
+constexpr auto kRefusalLogInterval = std::chrono::seconds(10);
 
 /// No model has a longer name.
 constexpr std::size_t kMaxModelBytes = 512;
@@ -57,26 +61,6 @@ proto::Error ReplicaLost(const std::string& rest) {
       502, "replica_lost",
       "The replica that computed the response was lost after the response had begun" + rest + ".",
       ""};
-}
-
-bool IsSuccess(const v1::Response& response) {
-  return !response.has_error() && (!response.has_http() || response.http().status() < 400);
-}
-
-/// Whether the reply is that of a replica which takes no request now, or not so many.
-bool IsRefusal(const v1::Response& response) {
-  const auto is_one = [](auto code) { return code == 429 || code == 503; };
-  return response.has_http() ? is_one(response.http().status())
-                             : response.has_error() && is_one(response.error().code());
-}
-
-/// Whether a replica refuses the request because it drains.
-bool IsDraining(const v1::Response& response, const Replica& replica) {
-  constexpr int kUnavailable = 503;
-  return response.has_http()
-             ? response.http().status() == kUnavailable && replica.connection->status().draining()
-             : response.has_error() && response.error().code() == kUnavailable &&
-                   response.error().reason() == "draining";
 }
 
 }  // namespace
@@ -214,6 +198,7 @@ void Forwarder::SortByModel(Clock::time_point now) {
     }
   }
   queue_.SetUsable(usable, now);
+  NoteUsable(std::move(usable));
   for (const std::string& model : queue_.models()) {
     const ReplicaGroup* const group = groups.ByModel(model);
     if (group != nullptr ? group->model() == model : groups.MayCome(model)) {
@@ -232,6 +217,22 @@ void Forwarder::SortByModel(Clock::time_point now) {
       Fail(id, NoSuchModel(model, groups));
     }
   }
+}
+
+void Forwarder::NoteUsable(std::set<std::string> usable) {
+  for (const std::string& model : usable_) {
+    if (!usable.contains(model)) {
+      gone_.insert(model);
+      proto::LogWarning("no replica of {} can be used now: its requests wait",
+                        proto::Quoted(model));
+    }
+  }
+  for (const std::string& model : usable) {
+    if (gone_.erase(model) > 0) {
+      proto::LogInfo("a replica of {} can be used again", proto::Quoted(model));
+    }
+  }
+  usable_ = std::move(usable);
 }
 
 std::optional<ChosenReplica> Forwarder::Choose(std::span<const std::shared_ptr<Replica>> usable,
@@ -312,7 +313,9 @@ v1::Forwarded Forwarder::ForwardedOf(const Ongoing& request, Clock::time_point n
   for (const auto& [output, position] : request.sent) {
     *forwarded.add_sent() = position;
   }
-  forwarded.set_waited_us(Microseconds(now - request.arrived));
+  if (request.arrived) {
+    forwarded.set_waited_us(Microseconds(now - *request.arrived));
+  }
   if (request.place.deadline) {
     forwarded.set_timeout_us(Microseconds(*request.place.deadline - now));
   }
@@ -427,17 +430,45 @@ bool Forwarder::IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Re
   }
   replica->load.OnFull();
   request.refused_by.push_back(replica->connection->name());
-  const ReplicaGroup* const group = replicas_.groups().ByModel(request.model);
-  if (group == nullptr) {
-    return false;
+  std::vector<std::shared_ptr<Replica>> usable;
+  if (const ReplicaGroup* const group = replicas_.groups().ByModel(request.model)) {
+    usable = replicas_.UsableOf(*group);
   }
-  const std::vector<std::shared_ptr<Replica>> usable = replicas_.UsableOf(*group);
-  const auto chosen = Choose(usable, request);
-  if (chosen) {
+  if (const auto chosen = Choose(usable, request)) {
     leave();
     SendTo(usable[chosen->index], chosen->seconds, id, Clock::now());
+    return true;
   }
-  return chosen.has_value();
+  if (options_.refusal_pause) {
+    LogRefusal(*replica, refusal);
+    leave();
+    PutBackLater(id, request);
+    return true;
+  }
+  return false;
+}
+
+void Forwarder::PutBackLater(std::uint64_t id, Ongoing& request) {
+  request.replica = nullptr;
+  request.pause = std::make_unique<asio::steady_timer>(executor_, *options_.refusal_pause);
+  request.pause->async_wait([weak = weak_from_this(), id](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || self == nullptr) {
+      return;
+    }
+    if (const auto found = self->requests_.find(id); found != self->requests_.end()) {
+      self->PutBack(found->second);
+    }
+  });
+}
+
+void Forwarder::LogRefusal(const Replica& replica, const v1::Response& refusal) {
+  const Clock::time_point now = Clock::now();
+  if (now >= refusal_logged_ + kRefusalLogInterval) {
+    refusal_logged_ = now;
+    proto::LogInfo("replica {} has too many requests ({}): what it refuses is sent again",
+                   replica.connection->name(), RefusalText(refusal));
+  }
 }
 
 void Forwarder::PutBack(Ongoing& request) {

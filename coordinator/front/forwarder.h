@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +36,9 @@ struct WaitingInFront {
 struct ForwarderOptions {
   FrontQueueOptions queue;
   OutstandingLimit outstanding;
+  /// A request that every replica refuses because it has too many is sent again after so long.
+  /// Unset: the refusal is its reply.
+  std::optional<std::chrono::milliseconds> refusal_pause = std::nullopt;
 };
 
 /// What the response to a request has if that does not say it: see v1::Forwarded.
@@ -51,7 +56,8 @@ struct FrontRequest {
   std::string model;                      ///< The one that it names; empty if it names none.
   ClientId client;                        ///< Its address is what replicas call it.
   std::optional<v1::ForwardedKey> key{};  ///< Set if the client is the holder of a key.
-  Clock::time_point arrived = Clock::now();
+  /// Unset: its time begins whenever it is sent.
+  std::optional<Clock::time_point> arrived = Clock::now();
   std::optional<Clock::time_point> deadline = std::nullopt;
   std::optional<ResponseDefaults> defaults = std::nullopt;  ///< Unset: replicas choose them.
   /// Why its client is not let in, if the request is for this model. Called once, when the model is
@@ -117,7 +123,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
     std::string model;              ///< Of the line in which it waits.
     WaitingRequest place;
     v1::Forwarded forwarded;  ///< What is the same whenever it is sent.
-    Clock::time_point arrived;
+    std::optional<Clock::time_point> arrived;
     std::function<std::optional<proto::Error>(const std::string& model)> judge;
     Handler handler;
     std::shared_ptr<Replica> replica;     ///< Null while it waits.
@@ -125,8 +131,10 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
     int losses = 0;                       ///< How often a replica was lost with it.
     bool is_suspect_there = false;        ///< It counts in the suspects of `replica`.
     std::vector<std::string> refused_by;  ///< Names of replicas that are too full for it.
-    bool is_answered = false;             ///< By `replica`, which has sent a part of the reply.
-    bool has_begun = false;               ///< A part of the reply has been passed on.
+    /// Ends when it is sent again; set if all have been too full for it.
+    std::unique_ptr<boost::asio::steady_timer> pause;
+    bool is_answered = false;  ///< By `replica`, which has sent a part of the reply.
+    bool has_begun = false;    ///< A part of the reply has been passed on.
     /// Another replica can compute it: its reply has not begun, or can go on there.
     bool may_move = true;
     std::map<std::uint32_t, v1::StreamPosition> sent;  ///< The last ones, by output.
@@ -147,6 +155,8 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   void Dispatch();
   /// Tells the queue which models have replicas, and moves requests whose group has become known.
   void SortByModel(Clock::time_point now);
+  /// Logs which models have replicas no longer, and which have them again.
+  void NoteUsable(std::set<std::string> usable);
   void Serve(const ReplicaGroup& group, Clock::time_point now);
   /// Of these replicas, where it may be sent now.
   std::optional<ChosenReplica> Choose(std::span<const std::shared_ptr<Replica>> usable,
@@ -164,6 +174,9 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   /// Sends a request that its replica refuses to another one, or puts it back into the queue. False
   /// if the refusal is its reply.
   bool IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Response& refusal);
+  /// Puts a request back after ForwarderOptions::refusal_pause.
+  void PutBackLater(std::uint64_t id, Ongoing& request);
+  void LogRefusal(const Replica& replica, const v1::Response& refusal);
   void PutBack(Ongoing& request);
   /// Charges its client for what it has used and was not charged for. What is predicted of a
   /// request knows neither how much a compressed body has nor how long a completion runs.
@@ -178,6 +191,9 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   const ForwarderOptions options_;
   FrontQueue queue_;
   std::map<std::string, TimePerByte> times_;  ///< By model, of those that have replied.
+  std::set<std::string> usable_;              ///< Models of which replicas can be used.
+  std::set<std::string> gone_;                ///< Models of which they could, and cannot now.
+  Clock::time_point refusal_logged_ = Clock::time_point::min();
   Requests requests_;
   std::uint64_t last_id_ = 0;
   boost::asio::steady_timer timer_;

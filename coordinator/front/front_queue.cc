@@ -76,7 +76,7 @@ void FrontQueue::Return(const std::string& model, const WaitingRequest& request,
 }
 
 bool FrontQueue::IsAbandoned(const Line& line, Clock::time_point now) const {
-  return line.absent_since && now >= *line.absent_since + options_.patience;
+  return options_.patience && line.absent_since && now >= *line.absent_since + *options_.patience;
 }
 
 double FrontQueue::WaitOf(const Line& line, const WaitingRequest& request,
@@ -285,8 +285,8 @@ std::optional<Clock::time_point> FrontQueue::next_expiry() const {
     next = deadlines_.begin()->first;
   }
   for (const auto& [model, line] : lines_) {
-    if (line.requests > 0 && line.absent_since) {
-      const Clock::time_point end = *line.absent_since + options_.patience;
+    if (options_.patience && line.requests > 0 && line.absent_since) {
+      const Clock::time_point end = *line.absent_since + *options_.patience;
       next = next ? std::min(*next, end) : end;
     }
   }

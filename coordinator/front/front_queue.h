@@ -20,8 +20,9 @@ namespace scorecast::coordinator {
 struct FrontQueueOptions {
   /// A request that would have to wait longer is refused; unset: none is.
   std::optional<double> max_wait_seconds = std::nullopt;
-  /// For so long requests wait for a replica after the last one of their model has gone.
-  std::chrono::milliseconds patience = std::chrono::seconds(3);
+  /// For so long requests wait for a replica after the last one of their model has gone. Unset: for
+  /// as long as it takes.
+  std::optional<std::chrono::milliseconds> patience = std::chrono::seconds(3);
   /// Upper bound on the bytes of all requests that wait.
   std::size_t max_bytes = std::size_t{1} << 30;
 };

@@ -47,6 +47,8 @@ struct ReplicaGroup {
 /// Pure: the groups depend on the calls alone.
 class ReplicaGroups {
  public:
+  /// From now on there is only the group with these facts, and all requests are for it.
+  void Pin(ReplicaFacts facts);
   /// The replicas that are listed now, in their order. Others are forgotten.
   void SetListed(const std::vector<std::string>& names);
   /// A replica that is listed is there, and has these facts.
@@ -92,6 +94,7 @@ class ReplicaGroups {
   ReplicaFacts FactsOfGroup(const std::string& model) const;
 
   std::vector<Replica> replicas_;
+  std::optional<ReplicaFacts> pinned_;  ///< See Pin.
   std::vector<ReplicaGroup> groups_;
   std::set<std::string, std::less<>> models_;  ///< Of all groups that there ever were.
   std::string default_;  ///< The model of requests that name none; empty if there is none yet.

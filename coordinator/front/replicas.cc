@@ -40,6 +40,12 @@ void Replicas::SetList(const std::vector<ListedReplica>& list) {
   Tell();
 }
 
+void Replicas::Pin(ReplicaFacts facts) {
+  groups_.Pin(std::move(facts));
+  LogDifferences();
+  Tell();
+}
+
 std::shared_ptr<Replica> Replicas::Begin(const ListedReplica& listed) {
   auto replica = std::make_shared<Replica>();
   // The replica owns the connection, which calls no event after Retire or Close.
@@ -159,8 +165,8 @@ void Replicas::LogDifferences() {
       proto::LogInfo("replica {} is used: it has what the others of {} have", name,
                      proto::Quoted(model));
     } else {
-      proto::LogWarning("replica {} is not used, because it differs from the others of {}: {}",
-                        name, proto::Quoted(model), difference);
+      proto::LogWarning("replica {} is not used, because it differs from those that are: {}", name,
+                        difference);
     }
     replica->difference = std::move(difference);
   }

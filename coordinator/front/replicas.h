@@ -47,6 +47,8 @@ class Replicas {
   /// round, or has said its state.
   void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
   void SetList(const std::vector<ListedReplica>& list);
+  /// See ReplicaGroups.
+  void Pin(ReplicaFacts facts);
   /// Sends a replica no further requests, until it is undone: also if it leaves and comes back.
   /// Returns how many requests it has and has not replied to. A 404 if it is not listed, a 409 if
   /// no other replica of its model is there.

@@ -11,8 +11,8 @@
 #include "coordinator/transports/batch/line_share.h"
 #include "launcher/client/client_command.h"
 #include "launcher/commands/listening_flags.h"
+#include "launcher/commands/replica_flags.h"
 #include "launcher/engine/engine_flags.h"
-#include "proto/tls/tls_context.h"
 
 namespace scorecast::launcher {
 
@@ -28,7 +28,8 @@ inline constexpr int kExitRanksStuck = 72;
 inline constexpr int kExitInterrupted = 75;
 
 struct BatchFlags {
-  EngineFlags engine;
+  EngineFlags engine;                 ///< Not used with replicas, but for the level of the log.
+  ReplicaFlags replicas;              ///< What computes the lines; empty: this job.
   std::string input;                  ///< A path, or "-" for standard input.
   std::string output;                 ///< A path, or "-" for standard output.
   std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
@@ -52,11 +53,7 @@ struct ServeFlags : ListeningFlags {
   bool no_page = false;          ///< GET / is no page, but the same as GET /health.
 };
 
-struct FrontFlags : ListeningFlags {
-  std::filesystem::path replicas;   ///< See ReplicaList.
-  std::filesystem::path front_key;  ///< A file with the key that is shown to replicas.
-  bool replica_tls = false;
-  proto::TlsClientFiles replica_tls_files;
+struct FrontFlags : ListeningFlags, ReplicaFlags {
   int io_threads = 2;
   std::string log_level = "info";
 };
@@ -88,6 +85,8 @@ struct TokenizeFlags {
 
 /// Called on every rank of the job.
 int RunBatchCommand(const BatchFlags& flags);
+/// The same by replicas, without MPI.
+int RunReplicaBatchCommand(const BatchFlags& flags);
 /// Called on every rank of the job. Returns after a signal has ended the server.
 int RunServeCommand(const ServeFlags& flags);
 /// Stands before several services. Returns after a signal has ended it.

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,19 +21,14 @@
 #include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/http/http_protocol.h"
 #include "coordinator/transports/socket/frame_protocol.h"
-#include "launcher/address/front_key.h"
 #include "launcher/address/reachable_address.h"
-#include "launcher/address/service_address.h"
 #include "launcher/commands/access_flags.h"
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_sockets.h"
+#include "launcher/commands/replica_flags.h"
 #include "launcher/supervisor/systemd_sockets.h"
-#include "proto/base/error.h"
-#include "proto/base/one_line.h"
 #include "proto/log/log.h"
-#include "proto/tls/client_tls.h"
-#include "proto/tls/tls_context.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::launcher {
@@ -43,36 +37,10 @@ namespace {
 /// Time that a client has to read its last replies.
 constexpr auto kLastRepliesOfFrontTime = std::chrono::seconds(2);
 
-/// Where the file of `serve --address-file` says that a service is.
-proto::Expected<std::string, std::string> ReplicaAddressIn(std::string_view contents) {
-  const auto address = ServiceAddress::FromJson(contents);
-  if (!address) {
-    return proto::Unexpected(std::string("it is not what serve --address-file writes"));
-  }
-  return address->requests.ToText();
-}
-
-/// The list after a look at it. Later a list with a fault changes nothing, but at first it must
-/// have none. Throws StartupError.
-coordinator::ReplicaList ReplicaListOf(const FrontFlags& flags) {
-  coordinator::ReplicaList list(flags.replicas, ReplicaAddressIn);
-  list.Look();
-  if (const std::string fault = list.fault(); !fault.empty()) {
-    throw proto::StartupError("--replicas " + proto::OneLinePath(flags.replicas.string()) + ": " +
-                              fault);
-  }
-  return list;
-}
-
 coordinator::FrontOptions FrontOptionsOf(const FrontFlags& flags,
                                          std::shared_ptr<coordinator::ApiKeys> keys) {
   coordinator::FrontOptions options;
-  options.replicas.front_key = ReadFrontKey(flags.front_key);
-  options.replicas.version = SCORECAST_VERSION;
-  if (flags.replica_tls) {
-    options.replicas.tls =
-        proto::ClientTls{proto::TlsContext::OfClient(flags.replica_tls_files), /*server_name=*/""};
-  }
+  options.replicas = ReplicaOptionsOf(flags);
   if (flags.max_wait_ms > 0) {
     options.forwarder.queue.max_wait_seconds = static_cast<double>(flags.max_wait_ms) * 1e-3;
   }

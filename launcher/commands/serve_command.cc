@@ -24,6 +24,7 @@
 #include "coordinator/metrics/metrics.h"
 #include "coordinator/page/page.h"
 #include "coordinator/request/model_kind.h"
+#include "coordinator/request/value_limit.h"
 #include "coordinator/resources/model_resources.h"
 #include "coordinator/resources/openapi.h"
 #include "coordinator/resources/resource.h"
@@ -371,7 +372,8 @@ coordinator::ServerFacts FactsOf(const ServeFlags& flags, const Engine& engine) 
           .kind = std::string(coordinator::NameOf(coordinator::KindOf(engine.config()))),
           .fingerprint = FingerprintOf(RunSettingsOf(flags.engine, engine)),
           .dtype = engine.dtype(),
-          .kernel_set = engine.kernels()};
+          .kernel_set = engine.kernels(),
+          .max_values = coordinator::MaxValues(engine.config(), engine.server_options())};
 }
 
 /// Opens the service to its clients.

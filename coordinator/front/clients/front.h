@@ -4,17 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
-
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 
 #include "coordinator/front/clients/front_handler.h"
 #include "coordinator/front/clients/front_status.h"
 #include "coordinator/front/forwarder.h"
 #include "coordinator/front/replica_list.h"
-#include "coordinator/front/replica_watch.h"
-#include "coordinator/front/replicas.h"
+#include "coordinator/front/replica_pool.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "proto/base/expected.h"
@@ -29,14 +24,11 @@ struct FrontOptions {
   int io_threads = 2;
 };
 
-/// A front: a server for its clients, and its replicas, which have a thread of their own.
+/// A front: a server for its clients, and its replicas.
 class Front {
  public:
   /// Looks at the list at once, and begins to connect.
   Front(const FrontOptions& options, ReplicaList list);
-  /// Ends everything. Called at the end of a drain.
-  ~Front();
-
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
@@ -55,14 +47,9 @@ class Front {
   FrontStatus StatusNow() const;
 
   const std::string key_;  ///< That which is shown to replicas.
-  mutable boost::asio::io_context io_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  Replicas replicas_;
-  const std::shared_ptr<Forwarder> forwarder_;
-  std::thread thread_;
-  FrontHandler* handler_ = nullptr;  ///< The server's.
-  std::optional<RequestServer> server_;
-  std::optional<ReplicaWatch> watch_;
+  ReplicaPool pool_;
+  FrontHandler* handler_ = nullptr;      ///< The server's.
+  std::optional<RequestServer> server_;  ///< It uses the pool as long as it lives.
 };
 
 }  // namespace scorecast::coordinator

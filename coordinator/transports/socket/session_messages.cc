@@ -148,6 +148,7 @@ void Hello(const v1::Hello& hello, Connection& connection, const ProtocolContext
   reply.set_fingerprint(facts.fingerprint);
   reply.set_dtype(facts.dtype);
   reply.set_kernel_set(facts.kernel_set);
+  reply.set_max_values(facts.max_values);
   reply.set_trusted(connection.front() != nullptr);
   reply.set_max_request_bytes(context.max_request_bytes);
   reply.set_max_requests_in_flight(static_cast<std::int64_t>(connection.max_in_flight()));

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct ServerFacts {
   std::string fingerprint;
   std::string dtype;
   std::string kernel_set;
+  std::int64_t max_values = 0;  ///< See MaxValues.
 };
 
 /// What a front does with a v1::Drain. Returns how many of its requests the replica has.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/coordinator/captured_log.h"
 #include "tests/coordinator/front/front_fixture.h"
 
 namespace scorecast::coordinator {
@@ -508,6 +510,84 @@ TEST_F(ForwarderTest, HandlersMayUseTheForwarder) {
   ASSERT_TRUE(Run([&] { return !second.empty(); }));
   EXPECT_THAT(second, HasSubstr(":2"));
   EXPECT_EQ(forwarder_->in_flight(), 0U);
+}
+
+TEST_F(ForwarderTest, ReplicasAreToldWhatTheResponseHas) {
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  FrontRequest request = RequestOf("1");
+  request.defaults = ResponseDefaults{.seed = 5, .response_id = 6, .created = 7};
+  request.arrived = std::nullopt;
+  Forward(std::move(request));
+  EXPECT_EQ(EndOf("1"), "a:1");
+  const v1::Forwarded& forwarded = a_.seen.at(0).forwarded();
+  EXPECT_EQ(forwarded.default_seed(), 5U);
+  EXPECT_EQ(forwarded.response_id(), 6U);
+  EXPECT_EQ(forwarded.created(), 7);
+  EXPECT_EQ(forwarded.waited_us(), 0) << "its time begins at the replica";
+}
+
+TEST_F(ForwarderTest, ARefusalIsWaitedOutIfThereIsTime) {
+  options_.refusal_pause = milliseconds(1);
+  for (FakeReplica* const replica : {&a_, &b_}) {
+    replica->reply = [this](const v1::Request& request) {
+      v1::HttpReply reply;
+      const bool refuses = a_.seen.size() + b_.seen.size() < 6;
+      reply.set_status(refuses ? 429 : 200);
+      reply.set_body(refuses ? "refused" : request.http().body());
+      reply.set_last(true);
+      return reply;
+    };
+  }
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  EXPECT_TRUE(Run([this] {
+    a_.SayStatus();
+    b_.SayStatus();
+    return HasEnded("1");
+  }));
+  EXPECT_EQ(EndOf("1"), "1");
+  EXPECT_THAT(replies_["1"], SizeIs(1));
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 6U);
+}
+
+TEST_F(ForwarderTest, ARequestThatWaitsAfterARefusalCanBeCancelled) {
+  options_.refusal_pause = std::chrono::hours(1);
+  b_.Die();
+  a_.reply = [](const v1::Request&) {
+    v1::HttpReply reply;
+    reply.set_status(503);
+    reply.set_last(true);
+    return reply;
+  };
+  ASSERT_TRUE(StartWith(1));
+  const std::uint64_t id = Forward("1");
+  ASSERT_TRUE(Run([this] {
+    return a_.seen.size() == 1 && replicas_.listed().at("a")->connection->in_flight() == 0;
+  }));
+  EXPECT_EQ(forwarder_->in_flight(), 1U);
+  forwarder_->Cancel(id);
+  EXPECT_EQ(forwarder_->in_flight(), 0U);
+  a_.reply = nullptr;
+  a_.SayStatus();
+  Forward("2");
+  EXPECT_EQ(EndOf("2"), "a:2");
+  EXPECT_THAT(replies_["1"], IsEmpty());
+}
+
+TEST_F(ForwarderTest, RequestsWithTimeWaitForReplicasAndTheLogSaysSo) {
+  options_.queue.patience = std::nullopt;
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  const CapturedLog log;
+  a_.Die();
+  Forward("1");
+  ASSERT_TRUE(Run(
+      [&] { return log.text().find("no replica of \"m\" can be used now") != std::string::npos; }));
+  EXPECT_EQ(forwarder_->waiting(), 1U);
+  a_.Revive();
+  EXPECT_EQ(EndOf("1"), "a:1");
+  EXPECT_THAT(log.text(), HasSubstr("a replica of \"m\" can be used again"));
 }
 
 }  // namespace forwarder_test

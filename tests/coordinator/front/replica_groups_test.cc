@@ -189,5 +189,25 @@ TEST(ReplicaGroups, MoveInTheMiddleOfAnUpgrade) {
   EXPECT_EQ(least, 1U) << "there is always a replica";
 }
 
+TEST(ReplicaGroups, APinnedGroupIsTheOnlyOne) {
+  ReplicaGroups groups;
+  groups.SetListed({"a", "b", "c", "d"});
+  groups.Join("a", Facts("m"));
+  groups.Join("b", Facts("m", "int8"));
+  groups.Join("c", Facts("m", "int8"));
+  groups.Join("d", Facts("other"));
+  groups.Pin(Facts("m"));
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("a")) << "although most are others";
+  EXPECT_THAT(MembersFor(groups, "other"), ElementsAre("a"));
+  EXPECT_EQ(groups.DifferenceOf("a"), "");
+  EXPECT_EQ(groups.DifferenceOf("b"), "dtype \"int8\" instead of \"bf16\"");
+  EXPECT_EQ(groups.DifferenceOf("d"), "model \"other\" instead of \"m\"");
+  groups.Join("a", Facts("other"));
+  EXPECT_THAT(MembersFor(groups, "m"), IsEmpty()) << "the group stays";
+  EXPECT_TRUE(groups.MayCome("m"));
+  groups.Join("d", Facts("m"));
+  EXPECT_THAT(MembersFor(groups, "m"), ElementsAre("d"));
+}
+
 }  // namespace replica_groups_test
 }  // namespace scorecast::coordinator

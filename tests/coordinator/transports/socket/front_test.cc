@@ -91,7 +91,8 @@ TEST(Hello, TellsWhatTheServerIs) {
                                                                  .kind = "a language model",
                                                                  .fingerprint = "0123",
                                                                  .dtype = "bf16",
-                                                                 .kernel_set = "avx512"}));
+                                                                 .kernel_set = "avx512",
+                                                                 .max_values = 77}));
   Client client("127.0.0.1:" + std::to_string(port));
   const v1::Response response = client.Call(Hello());
   EXPECT_EQ(response.request_id(), kHelloId);
@@ -105,6 +106,7 @@ TEST(Hello, TellsWhatTheServerIs) {
   EXPECT_FALSE(hello.trusted());
   EXPECT_EQ(hello.max_request_bytes(), 12'345);
   EXPECT_EQ(hello.max_requests_in_flight(), 256);
+  EXPECT_EQ(hello.max_values(), 77);
   ExpectError(client.Call(Hello(kFrontKey)), kHelloId, 401, "unauthorized");
   EXPECT_TRUE(client.Call(NumberedRequest(1)).has_score()) << "it is a client as before";
 }
