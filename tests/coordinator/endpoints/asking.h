@@ -5,6 +5,7 @@
 #include <future>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <gtest/gtest.h>
