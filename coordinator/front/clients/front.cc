@@ -59,7 +59,7 @@ FrontStatus Front::StatusNow() const {
     one.is_ready = replica->is_there && replica->load.is_usable() && replica->difference.empty();
     one.wait_seconds = replica->load.wait_seconds();
     one.in_flight = connection.in_flight();
-    one.losses = replicas_.LossesOf(name);
+    one.losses = replicas.LossesOf(name);
   }
   for (const ReplicaGroup& group : replicas.groups().groups()) {
     status.models.push_back(group.model());
