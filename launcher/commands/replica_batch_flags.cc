@@ -35,7 +35,7 @@ void AddReplicaBatchFlags(CLI::App& batch, ReplicaFlags& flags) {
     option->needs(options.replicas);
   }
   CLI::Option* const model = batch.get_option("--model");
-  model->required(false);
+  model->required(false)->description(model->get_description() + "; needed without --replicas");
   batch.callback([&batch, options, model] {
     if (options.replicas->count() == 0) {
       if (model->count() == 0) {
