@@ -85,7 +85,7 @@ class End(unittest.TestCase):
                 self.expect_the_end(pids)
 
     def test_a_kill_while_a_fork_of_python_lives(self) -> None:
-        process, pids = self.start_until_ready("import os, time\ninput()\nos.fork()\nprint('forked', flush=True)\ntime.sleep(1000)")
+        process, pids = self.start_until_ready("import os, time\ninput()\nos.fork()\nos.write(1, b'forked\\n')\ntime.sleep(1000)")
         process.stdin.write("\n")
         process.stdin.flush()
         for _ in range(2):
