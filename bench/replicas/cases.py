@@ -132,7 +132,8 @@ def latency(setup: Setup) -> Iterator[Figures]:
                 time.sleep(_RAMP_SECONDS)
                 begin = time.monotonic()
                 time.sleep(setup.settings.seconds)
-                samples = _ended(clients.stop().samples, begin, time.monotonic())
+                end = time.monotonic()
+                samples = _ended(clients.stop().samples, begin, end)
             figures.failures += _failures(samples)
             times = [sample.ms for sample in samples if sample.outcome == OK]
             if not times:
@@ -194,7 +195,7 @@ def stop(setup: Setup) -> Iterator[Figures]:
 
 
 def upgrade(setup: Setup) -> Iterator[Figures]:
-    """Each replica is drained at the front, ended by SIGTERM, and started again."""
+    """Each replica is drained at the front, ended by SIGUSR1, and started again."""
     names = list(setup.fleet.services)
     with _surviving(setup, "rolling upgrade") as figures:
         for name in names:

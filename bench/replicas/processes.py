@@ -37,7 +37,8 @@ http {{
   upstream replicas {{ least_conn; {servers} keepalive 256; }}
   server {{
     listen 127.0.0.1:{port};
-    location / {{ proxy_pass http://replicas; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; }}
+    location / {{ proxy_pass http://replicas; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host localhost;
+                  proxy_buffering off; }}
   }}
 }}
 """
@@ -89,9 +90,9 @@ class Fleet:
         self.services.pop(name).end()
 
     def drain(self, name: str, seconds: float) -> None:
-        """By SIGTERM. Raises ServiceFailed if it does not end, or not with code 0."""
+        """By SIGUSR1, because mpirun ends with an error on SIGTERM. Raises ServiceFailed if it does not end, or not with code 0."""
         service = self.services.pop(name)
-        service.signal(signal.SIGTERM)
+        service.signal(signal.SIGUSR1)
         code = service.wait(seconds)
         service.end()
         if code != 0:
