@@ -1,26 +1,11 @@
 #include "coordinator/front/clients/front.h"
 
-#include <algorithm>
-#include <string_view>
 #include <utility>
 
 namespace scorecast::coordinator {
-namespace {
-
-/// Takes the same time wherever the texts differ.
-bool IsSame(std::string_view shown, std::string_view key) {
-  unsigned difference = shown.size() == key.size() ? 0 : 1;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    difference |= static_cast<unsigned char>(shown[i]) ^
-                  static_cast<unsigned char>(key[i % std::max<std::size_t>(key.size(), 1)]);
-  }
-  return difference == 0;
-}
-
-}  // namespace
 
 Front::Front(const FrontOptions& options, ReplicaList list)
-    : key_(options.replicas.front_key),
+    : key_(KeyDigest::Of(options.replicas.front_key)),
       pool_(options.replicas, options.forwarder, std::move(list)) {
   auto handler = std::make_unique<FrontHandler>(options.socket, pool_.executor(), pool_.replicas(),
                                                 pool_.forwarder());
@@ -29,7 +14,7 @@ Front::Front(const FrontOptions& options, ReplicaList list)
 }
 
 proto::Expected<std::size_t> Front::Drain(const v1::Drain& drain) {
-  if (!IsSame(drain.front_key(), key_)) {
+  if (KeyDigest::Of(drain.front_key()) != key_) {
     return proto::Unexpected(
         proto::Error{401, "unauthorized",
                      "The key is not the one that this front shows to its replicas.", "front_key"});

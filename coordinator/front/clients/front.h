@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <string>
 
+#include "coordinator/access/api_key.h"
 #include "coordinator/front/clients/front_handler.h"
 #include "coordinator/front/clients/front_status.h"
 #include "coordinator/front/forwarder.h"
@@ -46,7 +46,7 @@ class Front {
  private:
   FrontStatus StatusNow() const;
 
-  const std::string key_;  ///< That which is shown to replicas.
+  const KeyDigest key_;  ///< Of that which is shown to replicas.
   ReplicaPool pool_;
   FrontHandler* handler_ = nullptr;      ///< The server's.
   std::optional<RequestServer> server_;  ///< It uses the pool as long as it lives.
