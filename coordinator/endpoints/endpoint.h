@@ -95,7 +95,7 @@ struct EndpointRequest : RequestOptions {
   std::optional<std::uint64_t> default_seed;
   /// If the transport gives none, the id is random and `created` is the time of the response.
   std::optional<ResponseIdentity> identity;
-  /// Of a stream that another server has begun. Deltas begin behind that.
+  /// What the client has of a stream that another server has begun. Deltas begin behind that.
   SentPositions sent;
 
   /// Checks, tokenizes and packs the request. Finds every fault that parsing did not find: a 400

@@ -55,7 +55,7 @@ proto::Error NoSuchModel(const std::string& model, const ReplicaGroups& groups) 
           "model"};
 }
 
-/// Of a reply that has begun. `rest` says why nothing follows.
+/// The end of a reply that has begun and cannot go on. `rest` says why.
 proto::Error ReplicaLost(const std::string& rest) {
   return {
       502, "replica_lost",

@@ -35,7 +35,7 @@ proto::Expected<std::string, std::string> TextOf(const fs::path& path) {
   try {
     return proto::ReadRegularFile(path, kMaxFileBytes);
   } catch (const proto::StartupError& error) {
-    // Whoever logs it names the file.
+    // The log has the name of the file already.
     const std::string name = proto::OneLinePath(path.string()) + ": ";
     const std::string fault = error.what();
     return proto::Unexpected(fault.starts_with(name) ? fault.substr(name.size()) : fault);
