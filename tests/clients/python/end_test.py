@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.clients.service import DEMO_MODEL
 
 _SECONDS = 120  # Nothing takes as long. It only bounds a test that fails.
-_START = "from scorecast import LLM\nllm = LLM({model!r}, ranks={ranks})\nprint('ready', flush=True)\n{rest}\n"
+_START = "from scorecast import LLM\nllm = LLM({model!r}, ranks={ranks})\nprint('ready', flush=True)\ninput()\n{rest}\n"
 
 
 def descendants(pid: int) -> list[int]:
@@ -60,6 +60,8 @@ class End(unittest.TestCase):
         self.assertEqual(len(found), 2 if ranks == 1 else 2 + ranks, "a watcher, mpirun, and the ranks")
         self.directory = directory_of(found[0])
         self.assertEqual(any(name.startswith("vader_segment") for name in os.listdir(self.directory)), ranks > 1)
+        process.stdin.write("go on\n")  # Only now may the program end.
+        process.stdin.flush()
         return process, found
 
     def clean(self, process: subprocess.Popen[str]) -> None:
@@ -85,9 +87,7 @@ class End(unittest.TestCase):
                 self.expect_the_end(pids)
 
     def test_a_kill_while_a_fork_of_python_lives(self) -> None:
-        process, pids = self.start_until_ready("import os, time\ninput()\nos.fork()\nos.write(1, b'forked\\n')\ntime.sleep(1000)")
-        process.stdin.write("\n")
-        process.stdin.flush()
+        process, pids = self.start_until_ready("import os, time\nos.fork()\nos.write(1, b'forked\\n')\ntime.sleep(1000)")
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), "forked\n")
         (fork,) = set(descendants(process.pid)) - set(pids)
