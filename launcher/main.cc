@@ -13,15 +13,18 @@
 #include <CLI/CLI.hpp>
 
 #include "coordinator/access/api_key.h"
-#include "coordinator/transports/http/access.h"
 #include "launcher/client/client_flags.h"
 #include "launcher/client/decide_command.h"
+#include "launcher/client/drain_command.h"
 #include "launcher/client/reload_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/command_line.h"
 #include "launcher/commands/commands.h"
+#include "launcher/commands/listening_flags.h"
+#include "launcher/commands/replica_batch_flags.h"
+#include "launcher/commands/replica_flags.h"
 #include "launcher/host/launcher_variables.h"
 #include "launcher/host/left_segments.h"
 #include "launcher/host/rank_placement.h"
@@ -39,6 +42,8 @@ namespace {
 using scorecast::launcher::BatchFlags;
 using scorecast::launcher::CalibrateFlags;
 using scorecast::launcher::DecideFlags;
+using scorecast::launcher::DrainFlags;
+using scorecast::launcher::FrontFlags;
 using scorecast::launcher::InspectFlags;
 using scorecast::launcher::kExitFailed;
 using scorecast::launcher::RerankFlags;
@@ -110,59 +115,24 @@ std::string ShareFault(const std::string& text) {
 
 void AddServeFlags(CLI::App& app, ServeFlags& flags) {
   AddEngineFlags(app, flags.engine);
-  app.add_option("--host", flags.host, "Address to listen on")->capture_default_str();
-  AddAccessFlags(app, flags.access);
-  app.add_option("--port", flags.port, "Port of the request socket; 0: any free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  app.add_option("--http-port", flags.http_port, "Port for HTTP; 0: any free one, -1: no HTTP")
-      ->check(CLI::Range(-1, 65535))
-      ->capture_default_str();
+  AddListeningFlags(app, flags);
+  AddAccessFlags(app, flags.access, /*has_fronts=*/true);
   app.add_option("--health-port", flags.health_port,
                  "Further port for HTTP, at which only /health, /ready and /metrics are served, "
                  "whatever the clients of the other ports do; 0: any free one, -1: none")
       ->check(CLI::Range(-1, 65535))
       ->capture_default_str();
-  CLI::Option* const certificate =
-      app.add_option("--tls-cert", flags.tls_files.certificate,
-                     "Certificate, in PEM, followed by those between it and that of its CA: --port "
-                     "and --http-port then speak TLS only. --health-port does not. The files of "
-                     "TLS are read again when they change")
-          ->type_name("FILE");
-  CLI::Option* const key = app.add_option("--tls-key", flags.tls_files.key, "Its key, in PEM")
-                               ->type_name("FILE")
-                               ->needs(certificate);
-  certificate->needs(key);
-  app.add_option("--tls-client-ca", flags.tls_files.client_ca,
-                 "Certificates, in PEM, of the CAs of clients, which then need a certificate. Its "
-                 "name, instead of the address, is the client's")
-      ->type_name("FILE")
-      ->needs(certificate);
   app.add_option("--address-file", flags.address_file,
                  "File in which the service says where it is, when it is ready, and which it "
                  "removes when it ends: {\"host\":…,\"ip\":…,\"port\":…,\"http_port\":…,"
                  "\"pid\":…,\"job_id\":…}. Clients read it with --connect-file")
       ->type_name("FILE");
-  app.add_option("--cors-origin", flags.http.cors_origins,
-                 "Origin whose pages may use HTTP from a browser, such as https://example.org, or "
-                 "*: all; repeat for each origin. Pages of the server's own host need none")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->default_str("none");
   app.add_option("--compress-replies", flags.http.web.compress_from,
                  "Bytes of a reply over HTTP from which it is compressed (gzip, zstd), if the "
                  "client's Accept-Encoding allows it; 0: never")
       ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))
       ->type_name("BYTES")
       ->capture_default_str();
-  app.add_option("--allowed-host", flags.http.allowed_hosts,
-                 "Further name or IP address that the field Host of HTTP may have if --host is a "
-                 "loopback address, such as score.example.org, or *: any; repeat for each. "
-                 "Without it: localhost and loopback addresses")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->check(CLI::Validator(scorecast::coordinator::AllowedHostFault, "HOST"))
-      ->default_str("none");
   app.add_option(
          "--max-pass-ms", flags.max_pass_ms,
          "Milliseconds that a forward pass is predicted to take, at most, so that a request "
@@ -179,71 +149,35 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
                  "once; a further request is refused with 429, unless no other waits")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
-  app.add_option("--max-wait-ms", flags.max_wait_ms,
-                 "Milliseconds that a request may be predicted to wait; one that would wait longer "
-                 "is refused with 429. 0: without limit")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400'000}))
-      ->capture_default_str();
   flags.engine.server.trust_priority = false;
   app.add_flag(
       "--trust-priority", flags.engine.server.trust_priority,
       "A priority of a request that is better (lower) than 0 counts, unless the client's key "
       "has a limit for it. Without it, such a priority is 0, because any client could claim "
       "it");
-  app.add_option("--max-connections", flags.socket.max_connections,
-                 "Clients connected at once, at most; a further one is refused with 503")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
-      ->capture_default_str();
-  app.add_option("--max-connections-per-address", flags.socket.max_connections_per_address,
-                 "The same for each client address: an IPv4 address, or the first 64 bits of an "
-                 "IPv6 address")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
-      ->default_str("half of --max-connections");
-  app.add_option_function<std::int64_t>(
-         "--read-timeout",
-         [&flags](std::int64_t seconds) {
-           flags.socket.read_timeout = std::chrono::seconds(seconds);
-         },
-         "Seconds from the first byte of a request within which it must arrive, and one more for "
-         "each 64 KiB that have arrived; otherwise its client gets a 408 and is disconnected")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
-      ->default_str(std::to_string(
-          std::chrono::duration_cast<std::chrono::seconds>(flags.socket.read_timeout).count()));
-  app.add_option_function<std::int64_t>(
-         "--header-timeout",
-         [&flags](std::int64_t seconds) {
-           flags.http.header_timeout = std::chrono::seconds(seconds);
-         },
-         "The same for the header of an HTTP request, without more time for its size")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
-      ->default_str(std::to_string(
-          std::chrono::duration_cast<std::chrono::seconds>(flags.http.header_timeout).count()));
-  app.add_option_function<std::int64_t>(
-         "--idle-timeout",
-         [&flags](std::int64_t seconds) {
-           flags.socket.idle_timeout = std::chrono::seconds(seconds);
-         },
-         "Seconds without a byte after which a client is disconnected, if it waits for no reply or "
-         "does not read its replies")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86400}))
-      ->default_str(std::to_string(
-          std::chrono::duration_cast<std::chrono::seconds>(flags.socket.idle_timeout).count()));
   app.add_flag(
       "--metrics-clients", flags.metrics_clients,
       "/metrics also counts requests by client, and so names the clients: their keys' names, or "
       "their addresses");
+  app.add_flag(
+      "--no-page", flags.no_page,
+      "GET / is the same as GET /health, instead of a page that shows the service at work and "
+      "tries it out");
   app.add_option("--io-threads", flags.io_threads,
                  "Threads of rank 0 that read requests and write replies; as many more tokenize "
                  "longer texts, and as many form long replies")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option_function<std::int64_t>(
-         "--drain-seconds",
-         [&flags](std::int64_t seconds) { flags.drain_time = std::chrono::seconds(seconds); },
-         "Seconds in which accepted requests are still computed after a signal to end; what is "
-         "left then is refused with 503")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86400}))
-      ->default_str(std::to_string(flags.drain_time.count()));
+}
+
+void AddFrontFlags(CLI::App& app, FrontFlags& flags) {
+  AddReplicaFlags(app, flags);
+  AddListeningFlags(app, flags);
+  AddAccessFlags(app, flags.access, /*has_fronts=*/false);
+  app.add_option("--io-threads", flags.io_threads, "Threads that read requests and write replies")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  scorecast::launcher::AddLogLevelFlag(app, flags.log_level);
 }
 
 /// Removes the words after the first "--" from the command line and returns them.
@@ -265,9 +199,11 @@ int main(int argc, char** argv) {
   BatchFlags batch_flags;
   CLI::App* batch = app.add_subcommand(
       "batch",
-      "Runs a file of requests in OpenAI's batch format, under mpirun or alone. A run that was "
-      "ended early goes on with the same command. On SIGTERM, SIGINT or SIGUSR1 it ends after the "
-      "forward pass in flight. Exit code: 0 if every line has status 200, 3 if some do not, 75 if "
+      "Runs a file of requests in OpenAI's batch format, under mpirun or alone, or with --replicas "
+      "by services. A run that was ended early goes on with the same command. On SIGTERM, SIGINT "
+      "or "
+      "SIGUSR1 it ends after the forward pass in flight, or with --replicas at once. Exit code: 0 "
+      "if every line has status 200, 3 if some do not, 75 if "
       "lines are left, 1 if the run failed");
   AddEngineFlags(*batch, batch_flags.engine);
   batch
@@ -320,6 +256,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 65536))
       ->needs(ranks)
       ->capture_default_str();
+  scorecast::launcher::AddReplicaBatchFlags(*batch, batch_flags.replicas);
 
   ServeFlags serve_flags;
   CLI::App* serve = app.add_subcommand(
@@ -327,6 +264,32 @@ int main(int argc, char** argv) {
       "Listens for requests, under mpirun or alone. On SIGTERM, SIGINT or (through mpirun) "
       "SIGUSR1 it finishes the requests it has, for --drain-seconds at most, then exits");
   AddServeFlags(*serve, serve_flags);
+
+  FrontFlags front_flags;
+  CLI::App* front = app.add_subcommand(
+      "front",
+      "Stands before several services, without MPI: takes requests as they do, hands each to the "
+      "service where it is predicted to end first, and to another one if that is lost. On SIGTERM, "
+      "SIGINT or SIGUSR1 it finishes the requests it has, for --drain-seconds at most, then exits");
+  AddFrontFlags(*front, front_flags);
+  DrainFlags drain_flags;
+  CLI::App* drain =
+      front->add_subcommand("drain",
+                            "Lets a front send one of its services no further requests, and ends "
+                            "when that has replied to "
+                            "those that it has. It can then be ended without a request being lost");
+  AddDrainFlags(*drain, drain_flags);
+  CLI::App* undrain =
+      front->add_subcommand("undrain", "Lets a front send a service requests again");
+  AddDrainFlags(*undrain, drain_flags);
+  front->callback([front] {
+    // CLI11 would ask for flags that are `required` if there is a command behind them, too.
+    for (const char* flag : {"--replicas", "--front-key"}) {
+      if (front->get_subcommands().empty() && front->count(flag) == 0) {
+        throw CLI::RequiredError(flag);
+      }
+    }
+  });
 
   SuperviseFlags supervise_flags;
   CLI::App* supervise = app.add_subcommand(
@@ -433,7 +396,9 @@ int main(int argc, char** argv) {
     if (end.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return app.exit(end);  // --help and --version
     }
-    return UsageFault(app, end, batch->parsed() || serve->parsed());
+    const bool has_ranks =
+        (batch->parsed() && batch_flags.replicas.replicas.empty()) || serve->parsed();
+    return UsageFault(app, end, has_ranks);
   }
 
   if (*tokenize) {
@@ -460,6 +425,16 @@ int main(int argc, char** argv) {
   if (*decide) {
     return Guarded(true, [&] { return RunDecideCommand(decide_flags); });
   }
+  if (*drain) {
+    return Guarded(true, [&] { return RunDrainCommand(drain_flags); });
+  }
+  if (*undrain) {
+    return Guarded(true, [&] { return RunUndrainCommand(drain_flags); });
+  }
+  if (*front) {
+    scorecast::proto::StartLog(front_flags.log_level);
+    return Guarded(true, [&] { return RunFrontCommand(front_flags); });
+  }
   if (*supervise) {
     scorecast::proto::StartLog(supervise_flags.log_level);
     return Guarded(true, [&] { return RunSuperviseCommand(supervise_flags); });
@@ -474,6 +449,9 @@ int main(int argc, char** argv) {
   // Called on every rank, because mpirun passes signals on to all of them, even while Open MPI
   // starts.
   scorecast::launcher::EndSignals::Get();
+  if (!batch_flags.replicas.replicas.empty()) {
+    return Guarded(true, [&] { return RunReplicaBatchCommand(batch_flags); });
+  }
   return GuardedOnAllRanks(batch_flags.engine.threads,
                            [&] { return RunBatchCommand(batch_flags); });
 }

@@ -12,7 +12,7 @@
 scripts=$(cd "$(dirname "$0")" && pwd)
 export SCORECAST=$1
 cases=(before_time_limit batch_anywhere missing_files mpirun_fallback leftovers limited_requeues array
-  one_output batch_requeued ended_at_start serve_and_drain two_services serve_cancelled rank_killed serve_node_lost
+  one_output batch_requeued ended_at_start serve_and_drain two_services replicas serve_cancelled rank_killed serve_node_lost
   time_limit)
 take_down() { "$cluster/slurm-up.sh" down; }
 . "$scripts/../tests/two_hosts.sh" "$2" slurmctld slurmd munged srun curl
@@ -38,7 +38,7 @@ submit() {
   done
   shift
   local name=%j
-  test "$script" != array || name=%A_%a
+  [[ $script != array && $script != replicas ]] || name=%A_%a
   job=$(sbatch --parsable "--output=$name.out" "${options[@]}" "$scripts/$script.sbatch" "$@")
 }
 
@@ -138,7 +138,8 @@ score() {
   SCORECAST_API_KEY=$(cat "scorecast-serve.$job.key") "$SCORECAST" score --json --connect-file "scorecast-serve.$job.json" --query 'The capital of France is' \
     --item ' Paris' --item ' London' --label ' yes' --label ' no' > response.json
 }
-expect_scores() { [[ $(scores response.json) == "$(scores in.out.jsonl)" ]] || fail "$1"; }
+# expect_scores MESSAGE [OUTPUT]: the last scores are those of a batch, in.out.jsonl, which two ranks have computed.
+expect_scores() { [[ $(scores response.json) == "$(scores "${2:-in.out.jsonl}")" ]] || fail "$1"; }
 
 # kill_ranks HOST: kills the ranks on the host. Ranks have PMIX_RANK in their environment; the supervisor does
 # not.
@@ -397,6 +398,47 @@ two_services() {
   for job in "${jobs[@]}"; do
     expect_end COMPLETED 0 0 'done: SIGUSR1'
   done
+}
+
+# replicas: the front uses all services, and goes on with the others when one fails or drains; they share their keys
+replicas() {
+  submit batch --nodes=1 -- "$model" in.jsonl one.out.jsonl
+  expect_end COMPLETED 0 0 ': done'
+  FRONT_PORT=0 FRONT_HTTP_PORT=0 submit replicas --array=0-1 --nodes=1 --exclude=h3,h4 -- "$model"
+  local array=$job directory=scorecast-replicas.$job host
+  job=${array}_0
+  eventually grep -q ' (front on host ' "$job.out"
+  http=$(sed -n 's/.*, HTTP on \([^ ]*\) (front on host .*/\1/p' "$job.out")
+  key=$(cat "$directory/keys/client.key")
+  eventually ready_services 2
+  test "$(stat -c %a "$directory/keys")" = 700 || fail 'others can read the keys'
+  test "$(curl -sS -o /dev/null -w '%{http_code}' "http://$http/v1/models")" = 401 || fail 'no key was needed'
+  ask_front
+  expect_scores 'the front and batch differ' one.out.jsonl
+  host=$(scontrol -o show job "${array}_1" | sed 's/.* NodeList=\([^ ]*\).*/\1/')
+  kill_ranks "$host"
+  ask_front
+  expect_scores 'other scores after a service has failed' one.out.jsonl
+  eventually ready_services 2
+  scancel --batch --signal=USR1 "${array}_1"
+  job=${array}_1
+  expect_end COMPLETED 0 0 'done: SIGUSR1'
+  test ! -e "$directory/services/1.json" || fail 'the address file is still there'
+  ask_front
+  expect_scores 'other scores after a service has drained' one.out.jsonl
+  job=${array}_0
+  scancel --batch --signal=USR1 "$job"
+  expect_end COMPLETED 0 0 'done: SIGUSR1'
+}
+# ready_services COUNT: whether the front has this many services that are ready.
+ready_services() {
+  [[ $(curl -sS -H "Authorization: Bearer $key" "http://$http/metrics" |
+    grep -c '^scorecast_front_replica_ready{.*} 1$') == "$1" ]]
+}
+# ask_front: asks the front at `http` with the key in `key`.
+ask_front() {
+  curl -sS -H "Authorization: Bearer $key" --json '{"query":"The capital of France is","items":[" Paris"," London"],"labels":[" yes"," no"]}' \
+    "http://$http/v1/score" > response.json
 }
 
 # serve: scancel also drains the service

@@ -54,13 +54,15 @@ set_allowed() {
       allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/chat coordinator/decisions coordinator/generate coordinator/rerank"
       allowed="$allowed coordinator/schedule coordinator/text $contracts" ;;
+    # Knows the service only as a browser does.
+    coordinator/page/*) allowed='coordinator/page coordinator/resources/resource.h coordinator/resources/reply_field.h' ;;
     coordinator/request/*)
       allowed="coordinator/request coordinator/embeddings coordinator/prompts coordinator/rerank"
       allowed="$allowed coordinator/schedule"
       allowed="$allowed coordinator/text proto/log $contracts" ;;
     coordinator/json/*)
       allowed="coordinator/json coordinator/request coordinator/rerank coordinator/schedule"
-      allowed="$allowed coordinator/text $messages $contracts" ;;
+      allowed="$allowed coordinator/text proto/wire/error_message.h $messages $contracts" ;;
     coordinator/endpoints/*)
       allowed="coordinator/endpoints coordinator/json coordinator/request coordinator/generate"
       allowed="$allowed coordinator/prompts coordinator/chat coordinator/decisions coordinator/embeddings"
@@ -95,6 +97,17 @@ set_allowed() {
     coordinator/status/*)
       allowed="coordinator/status coordinator/resources coordinator/transports/connection"
       allowed="$allowed coordinator/schedule $contracts" ;;
+    # What the clients of a front see.
+    coordinator/front/clients/*)
+      allowed="coordinator/front coordinator/access coordinator/endpoints coordinator/generate/seed.h"
+      allowed="$allowed coordinator/json coordinator/metrics"
+      allowed="$allowed coordinator/request coordinator/resources coordinator/schedule coordinator/service"
+      allowed="$allowed coordinator/status coordinator/transports/connection coordinator/transports/web"
+      allowed="$allowed proto/base proto/log proto/tls proto/wire proto/scorecast.pb.h" ;;
+    # Lines of a batch that replicas compute.
+    coordinator/front/batch/*)
+      allowed="coordinator/front coordinator/endpoints coordinator/request coordinator/schedule"
+      allowed="$allowed coordinator/transports/batch proto/base proto/wire proto/scorecast.pb.h" ;;
     # Passes requests on, and computes none.
     coordinator/front/*)
       allowed="coordinator/front coordinator/access coordinator/schedule coordinator/transports/connection"
@@ -328,6 +341,9 @@ self_check() {
 1 coordinator/resources/a.cc #include "coordinator/endpoints/deep/b.h"
 1 coordinator/resources/a.cc #include "coordinator/transports/connection/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/resources/b.h"
+0 coordinator/page/a.cc #include "coordinator/resources/resource.h"
+1 coordinator/page/a.cc #include "coordinator/resources/openapi.h"
+1 coordinator/page/a.cc #include "coordinator/metrics/b.h"
 0 coordinator/metrics/a.cc #include "coordinator/status/b.h"
 1 coordinator/metrics/a.cc #include "coordinator/transports/socket/b.h"
 0 coordinator/front/a.cc #include "coordinator/transports/connection/b.h"
@@ -335,6 +351,11 @@ self_check() {
 1 coordinator/front/a.cc #include "coordinator/endpoints/b.h"
 1 coordinator/front/a.cc #include "coordinator/transports/socket/b.h"
 1 coordinator/transports/socket/a.cc #include "coordinator/front/b.h"
+1 coordinator/front/a.cc #include "coordinator/transports/batch/b.h"
+0 coordinator/front/batch/a.cc #include "coordinator/transports/batch/b.h"
+0 coordinator/front/batch/a.cc #include "coordinator/front/b.h"
+1 coordinator/front/batch/a.cc #include "coordinator/metrics/b.h"
+1 coordinator/transports/batch/a.cc #include "coordinator/front/b.h"
 1 coordinator/endpoints/a.cc #include "coordinator/metrics/b.h"
 1 coordinator/text/a.cc #include "coordinator/request/b.h"
 1 coordinator/schedule/a.cc #include "coordinator/request/b.h"

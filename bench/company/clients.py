@@ -25,7 +25,7 @@ from bench.company.wire import Address, Phases, Response, replies
 MOST_REQUESTS = 50_000  # Of a load without an interval.
 _ANSWER_SECONDS = 60
 _MOST_UNSENT_BYTES = 4 << 20  # Of a connection.
-_MOST_CONNECTIONS = 1500  # That are made when a request is due.
+_MOST_CONNECTIONS = 1500  # A load makes at most so many when its requests are due.
 _CONNECTS_AT_ONCE = 50
 _RETRIED_OF_OPEN_LOOP = 8  # One in so many refused requests; all would add up to a second overload.
 _RECONNECT_SECONDS = 0.5
@@ -290,6 +290,7 @@ class _Sender:
         self._connects_on_demand = self._has_times and load.connections is None
         self._kept: deque[_Channel] = deque()  # In the order of their turns.
         self._idle: deque[_Channel] = deque()  # Connections made on demand that wait for nothing.
+        self._in_flight = 0  # Requests, each of which has a connection if it is made on demand.
         sources = [load.source] * (load.connections or 0) if self._has_times else load.sources(crowd.http)
         self.starts = len(sources)  # Connections that have not been tried yet.
         for source in sources:
@@ -349,13 +350,15 @@ class _Sender:
     async def _ask_once(self, number: int, due: float, *, is_retry: bool = False) -> None:
         """On a connection with room."""
         channel = self._free_channel()
-        if not channel and self._connects_on_demand and len(self._crowd.pending) < _MOST_CONNECTIONS:
+        if not channel and self._connects_on_demand and self._in_flight < _MOST_CONNECTIONS:
             channel = await self._connect(self._load.source, due)
         elif not channel:
             self._add(due, NOT_SENT)
         if not channel:
             return
+        self._in_flight += 1
         retry_after = await self._ask(channel, number, due, is_retry=is_retry)
+        self._in_flight -= 1
         if self._load.fresh:
             channel.transport.abort()
         elif self._connects_on_demand:

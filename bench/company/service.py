@@ -98,9 +98,16 @@ class Service:
                 self._process.wait()
         _kill(_ranks_of(self._process.pid).values())
 
-    def resident_mib(self) -> float:
-        """Of all ranks. 0 for a rank that has ended."""
-        return sum(_status_kib(pid, "VmRSS") for pid in self.ranks) / 1024
+    def resident_mib(self, rank: int | None = None) -> float:
+        """Of a rank, or of all. 0 for a rank that has ended."""
+        return sum(_status_kib(pid, "VmRSS") for pid in (self.ranks if rank is None else self.ranks[rank:rank + 1])) / 1024
+
+    def is_sanitized(self) -> bool:
+        """Whether the build has AddressSanitizer."""
+        try:
+            return "libasan" in Path(f"/proc/{self.ranks[0]}/maps").read_text()
+        except OSError:
+            return False
 
     def peak_mib(self) -> float:
         """The sum of the ranks' peaks since `reset_peak`."""

@@ -16,7 +16,9 @@ from bench.company.cases import ABUSES, Case
 from bench.company.clients import Clients
 from bench.company.load import NO_REPLY, NOT_SENT, OK, OTHER_BITS, Load, Raw, Sample, Seen
 from bench.company.measure import wait_until_served
+from bench.company.metrics import scrape
 from bench.company.report import SLOW_PERCENT, count_text, delays_text, slowest_phases
+from bench.company.service import Service
 from bench.company.side import Settings, Side, started
 from bench.passes.tables import table
 from bench.progress import progress
@@ -39,19 +41,29 @@ def attack_list() -> list[tuple[bool, Load | Raw]]:
 
 
 @dataclass
+class Memory:
+    """Of the service at one time, in MiB."""
+    when: str
+    resident: float  # The sum of all ranks.
+    peak: float
+    heap: float  # What rank 0 has allocated and not freed.
+    held: float  # What must not grow.
+
+
+@dataclass
 class SoakResult:
     seconds: float
     # Of polite clients.
     samples: dict[str, list[Sample]] = field(default_factory=lambda: {"alone": [], "beside": [], "after": []})
-    memory: list[tuple[str, float, float]] = field(default_factory=list)  # When, MiB of all ranks, peak so far.
+    memory: list[Memory] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     # Milliseconds by which short sleeps of the polite clients' processes ended late.
     delays: dict[str, list[float]] = field(default_factory=lambda: {"alone": [], "beside": [], "after": []})
 
     def markdown(self) -> str:
-        parts = [table(["memory of all ranks", "MiB", "peak, MiB"],
-                       [[when, f"{now:.0f}", f"{peak:.0f}"] for when, now, peak in self.memory])]
+        parts = [table(["memory", "all ranks, MiB", "peak, MiB", "heap of rank 0, MiB"],
+                       [[at.when, f"{at.resident:.0f}", f"{at.peak:.0f}", f"{at.heap:.0f}"] for at in self.memory])]
         rows = []
         for phase, kind in [(phase, kind) for phase in self.samples for kind in self._kinds()]:
             samples = [sample for sample in self.samples[phase] if sample.kind == kind]
@@ -75,7 +87,7 @@ class SoakResult:
                         if what in (OTHER_BITS, NO_REPLY, NOT_SENT) or what.startswith(("closed", "not connected"))]
         if not seen[OK]:
             self.faults.append("no polite request got its response")
-        (_, warm, _), (_, end, _) = self.memory[1:3]
+        warm, end = self.memory[1].held, self.memory[2].held
         if end > warm + max(_MAY_GROW_MIB, _MAY_GROW_SHARE * warm):
             self.faults.append(f"the memory grew from {warm:.0f} to {end:.0f} MiB")
 
@@ -120,6 +132,18 @@ def _outcomes(clients: Clients | None) -> Counter[str]:
         return Counter({"the attack failed": 1})
 
 
+def _memory_of(service: Service, when: str) -> Memory:
+    """The allocator of a sanitizer gives freed memory to allocations of the same size only, so that the largest number of each size
+    remains resident: more and more, the longer the attacks last. So what rank 0 has allocated counts in such a build."""
+    resident = service.resident_mib()
+    try:
+        heap = scrape(service)["scorecast_heap_bytes"] / 2**20
+    except OSError:  # The service has ended.
+        heap = 0.0
+    held = resident - service.resident_mib(0) + heap if service.is_sanitized() and heap else resident
+    return Memory(when, resident, service.peak_mib(), heap, held)
+
+
 def _phase_at(at: float, phases: Sequence[tuple[float, str]]) -> str:
     """`phases`: when each began."""
     return [phase for begin, phase in phases if begin <= at][-1]
@@ -138,8 +162,8 @@ def soak(settings: Settings, seconds: float) -> SoakResult:
         phases = [(0.0, "alone")]
 
         def note_memory(when: str) -> None:
-            result.memory.append((when, service.resident_mib(), service.peak_mib()))
-            progress(f"abuse: soak: {when}: {service.resident_mib():.0f} MiB")
+            result.memory.append(_memory_of(service, when))
+            progress(f"abuse: soak: {when}: {result.memory[-1].resident:.0f} MiB")
 
         time.sleep(_ALONE_SECONDS)
         note_memory("at first")

@@ -1,8 +1,12 @@
 #include "coordinator/access/file_watch.h"
 
+#include <exception>
 #include <utility>
 
 #include <sys/stat.h>
+
+#include "proto/base/one_line.h"
+#include "proto/log/log.h"
 
 namespace scorecast::coordinator {
 
@@ -34,7 +38,13 @@ void FileWatch::Run(const std::stop_token& stop, std::chrono::milliseconds inter
   while (!stop.stop_requested()) {
     wake_.wait_for(lock, stop, interval, [] { return false; });
     for (auto look = looks_.begin(); look != looks_.end() && !stop.stop_requested(); ++look) {
-      (*look)();
+      // What a look throws ends no program: it is of a file that may be right at the next look.
+      try {
+        (*look)();
+      } catch (const std::exception& fault) {
+        proto::LogWarning("a file that is watched cannot be looked at: {}",
+                          proto::OneLine(fault.what()));
+      }
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 
 #include "coordinator/endpoints/endpoint_response.h"
 #include "coordinator/generate/completion_generator.h"
+#include "coordinator/generate/completion_position.h"
 #include "coordinator/json/body_form.h"
 #include "coordinator/json/body_json.h"
 #include "coordinator/json/response_form.h"
@@ -77,6 +79,9 @@ struct ResponseIdentity {
   std::int64_t created = 0;   ///< Seconds since 1970.
 };
 
+/// How far completions of a response were sent, by their index in it.
+using SentPositions = std::map<std::size_t, CompletionPosition>;
+
 /// A parsed request. Its fields have the right types, but their values are not checked yet. They
 /// are in a message: see MessageRequest.
 struct EndpointRequest : RequestOptions {
@@ -90,6 +95,8 @@ struct EndpointRequest : RequestOptions {
   std::optional<std::uint64_t> default_seed;
   /// If the transport gives none, the id is random and `created` is the time of the response.
   std::optional<ResponseIdentity> identity;
+  /// What the client has of a stream that another server has begun. Deltas begin behind that.
+  SentPositions sent;
 
   /// Checks, tokenizes and packs the request. Finds every fault that parsing did not find: a 400
   /// with the field and its index. `on_delta` is empty unless the request streams. Takes the texts

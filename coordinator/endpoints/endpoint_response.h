@@ -1,12 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "coordinator/generate/completion_position.h"
 #include "coordinator/json/json_writer.h"
 #include "coordinator/request/values.h"
 
@@ -22,6 +25,12 @@ struct ResponseFigures {
   Usage usage;
   Timings timings;
   std::int64_t items = 0;  ///< See Readout::Items.
+};
+
+/// How far a completion was sent.
+struct StreamPosition {
+  std::size_t output = 0;  ///< Index of the completion in the response.
+  CompletionPosition reached;
 };
 
 /// What an endpoint returns for one request, or a delta of it: a message.
@@ -52,6 +61,10 @@ class EndpointResponse {
   void SetNoEvent() { is_event_ = false; }
   bool is_event() const { return is_event_; }
 
+  /// It is a delta, and brings its completion up to here.
+  void SetPosition(const StreamPosition& position) { position_ = position; }
+  const std::optional<StreamPosition>& position() const { return position_; }
+
   /// Sets the message's field `model`, if it has one.
   void SetModel(const std::string& model);
   /// Sets the message's fields `model`, `usage` and `timings`, as far as it has them. The number of
@@ -65,6 +78,7 @@ class EndpointResponse {
   std::vector<int> kept_;
   std::map<int, std::string> written_;
   bool is_event_ = true;
+  std::optional<StreamPosition> position_;
   ResponseFigures figures_;
 };
 

@@ -25,6 +25,13 @@ std::vector<TokenId> ContextOf(const PackedSequence& sequence, const Generation&
   return {end - std::min(length, kContextTokens), end};
 }
 
+proto::Error StreamDiffers() {
+  return {502, "stream_differs",
+          "The stream cannot go on: the server that went on with it computes other tokens than "
+          "those that were sent.",
+          ""};
+}
+
 /// The tokens that a completion sees when it begins, by id.
 proto::LabelList TokensBefore(const PackedSequence& sequence, const Generation& generation,
                               std::int64_t vocab_size) {
@@ -65,6 +72,9 @@ void PromptCompletions::Add(const PackedSequence& sequence, CompletionOptions op
     }
     options.adjustments = *adjustments_;
   }
+  if (const auto sent = sent_.find(generators_.size()); sent != sent_.end()) {
+    options.sent = sent->second;
+  }
   auto generator = std::make_shared<CompletionGenerator>(
       context.tokenizer, context.config.vocab_size, ContextOf(sequence, generation),
       std::move(options), std::move(on_own_delta));
@@ -78,6 +88,9 @@ Expected<std::vector<const CompletionOutput*>> PromptCompletions::Outputs() cons
   for (std::size_t i = 0; i < generators_.size(); ++i) {
     if (!generators_[i]->is_finite()) {
       return Unexpected(NotFinite(fields_[i]));
+    }
+    if (generators_[i]->differs()) {
+      return Unexpected(StreamDiffers());
     }
     outputs.push_back(&generators_[i]->output());
   }

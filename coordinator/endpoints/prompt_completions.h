@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/endpoints/endpoint.h"
@@ -18,13 +19,16 @@ namespace scorecast::coordinator {
 /// The completions of a request, in the order of its response.
 class PromptCompletions {
  public:
+  /// See EndpointRequest::sent. Called before the first completion is added.
+  void SetSent(SentPositions sent) { sent_ = std::move(sent); }
   /// Gives `generation` a chooser, which makes the next completion. `sequence` is that of the
   /// generation. `on_delta` may be empty. `field` names the prompt in errors. The adjustments of
   /// `options` are those of all completions, without prompt.
   void Add(const proto::PackedSequence& sequence, CompletionOptions options, std::string field,
            const RequestContext& context, const OnDelta& on_delta, Generation& generation);
 
-  /// Complete when the job is done. A 500 if a row of one was not finite.
+  /// Complete when the job is done. A 500 if a row of one was not finite, a 502 if one is not that
+  /// of which a part was sent.
   proto::Expected<std::vector<const CompletionOutput*>> Outputs() const;
   /// The tokens that were generated.
   std::int64_t num_tokens() const;
@@ -32,6 +36,7 @@ class PromptCompletions {
  private:
   std::vector<std::shared_ptr<const CompletionGenerator>> generators_;
   std::vector<std::string> fields_;  ///< [generators_]
+  SentPositions sent_;
   /// Those of the last added completion, if they depend on its prompt. All completions of a prompt
   /// share its tokens.
   std::optional<TokenAdjustments> adjustments_;

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <set>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 
+#include "coordinator/front/reply_kinds.h"
 #include "proto/base/one_line.h"
+#include "proto/log/log.h"
+#include "proto/wire/error_message.h"
 
 namespace scorecast::coordinator {
 
@@ -15,11 +19,18 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Upper bound on the bytes of `request_id` and `forwarded` in a frame.
-constexpr std::size_t kForwardedBytes = 1024;
+/// A replica takes 64 KiB beside the body, of which `request_id` and `forwarded` may have a
+/// quarter.
+constexpr std::size_t kBesideBody = std::size_t{48} << 10;
 
 /// The longest times that a replica takes.
 constexpr auto kLongest = std::chrono::hours(24);
+
+/// Refusals are not logged more often.
+constexpr auto kRefusalLogInterval = std::chrono::seconds(10);
+
+/// No model has a longer name.
+constexpr std::size_t kMaxModelBytes = 512;
 
 std::int64_t Microseconds(Clock::duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -29,14 +40,7 @@ std::int64_t Microseconds(Clock::duration time) {
 
 v1::Response ResponseOf(const proto::Error& error) {
   v1::Response response;
-  v1::Error& message = *response.mutable_error();
-  message.set_code(error.code);
-  message.set_reason(error.reason);
-  message.set_message(error.message);
-  message.set_param(error.param);
-  if (error.retry_after_seconds) {
-    message.set_retry_after_seconds(*error.retry_after_seconds);
-  }
+  ToMessage(error, *response.mutable_error());
   return response;
 }
 
@@ -46,21 +50,17 @@ proto::Error NoSuchModel(const std::string& model, const ReplicaGroups& groups) 
     served += (served.empty() ? "" : ", ") + proto::Quoted(group.model());
   }
   return {404, "model_not_found",
-          "The model " + proto::Quoted(model) + " does not exist: there is " + served + ".",
+          "The model " + proto::Quoted(model) + " does not exist: there is " +
+              (served.empty() ? "none" : served) + ".",
           "model"};
 }
 
-bool IsSuccess(const v1::Response& response) {
-  return !response.has_error() && (!response.has_http() || response.http().status() < 400);
-}
-
-/// Whether a replica refuses the request because it drains.
-bool IsDraining(const v1::Response& response, const Replica& replica) {
-  constexpr int kUnavailable = 503;
-  return response.has_http()
-             ? response.http().status() == kUnavailable && replica.connection->status().draining()
-             : response.has_error() && response.error().code() == kUnavailable &&
-                   response.error().reason() == "draining";
+/// The end of a reply that has begun and cannot go on. `rest` says why.
+proto::Error ReplicaLost(const std::string& rest) {
+  return {
+      502, "replica_lost",
+      "The replica that computed the response was lost after the response had begun" + rest + ".",
+      ""};
 }
 
 }  // namespace
@@ -95,15 +95,23 @@ void Forwarder::Close() {
 
 std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
   const std::uint64_t id = ++last_id_;
-  request.message.clear_request_id();
-  request.message.clear_forwarded();
   Ongoing& ongoing = requests_[id];
-  ongoing.message = request.message.SerializeAsString();
+  ongoing.message = std::move(request.bytes);
   ongoing.bytes = ongoing.message.size();
-  ongoing.pieces = PiecesOf(request.message.has_http() ? request.message.http().body()
-                                                       : std::string_view(ongoing.message));
-  ongoing.key = std::move(request.key);
+  ongoing.body_bytes = ongoing.bytes - request.body_begin;
+  ongoing.pieces = PiecesOf(std::string_view(ongoing.message).substr(request.body_begin));
+  ongoing.forwarded.set_client(std::string(request.client.address.text()));
+  ongoing.forwarded.set_network(std::string(request.client.network.text()));
+  if (request.key) {
+    *ongoing.forwarded.mutable_key() = *request.key;
+  }
+  if (request.defaults) {
+    ongoing.forwarded.set_default_seed(request.defaults->seed);
+    ongoing.forwarded.set_response_id(request.defaults->response_id);
+    ongoing.forwarded.set_created(request.defaults->created);
+  }
   ongoing.arrived = request.arrived;
+  ongoing.judge = std::move(request.judge);
   ongoing.handler = std::move(handler);
 
   const ReplicaGroup* const group = replicas_.groups().ByModel(request.model);
@@ -112,9 +120,13 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
                    .client = std::move(request.client),
                    .seconds = TimeOf(ongoing.model).Seconds(ongoing.bytes),
                    .bytes = ongoing.bytes,
-                   .deadline = request.deadline};
+                   .deadline = request.deadline,
+                   .priority = std::max(ongoing.forwarded.key().priority(), 0)};
+  ongoing.charged = ongoing.place.seconds;
+  const bool may_come =
+      request.model.size() <= kMaxModelBytes && replicas_.groups().MayCome(request.model);
   std::optional<proto::Error> fault =
-      group == nullptr && !replicas_.groups().MayCome(request.model)
+      group == nullptr && !may_come
           ? NoSuchModel(request.model, replicas_.groups())
           : queue_.Add(ongoing.model, ongoing.place, UsableFor(group), Clock::now());
   if (fault) {
@@ -125,6 +137,14 @@ std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
     DispatchSoon();
   }
   return id;
+}
+
+std::map<std::string, WaitingInFront> Forwarder::waiting_by_model() const {
+  std::map<std::string, WaitingInFront> waiting;
+  for (const std::string& model : queue_.models()) {
+    waiting[model] = {queue_.SizeOf(model), queue_.SecondsOf(model)};
+  }
+  return waiting;
 }
 
 TimePerByte Forwarder::TimeOf(const std::string& model) const {
@@ -178,6 +198,7 @@ void Forwarder::SortByModel(Clock::time_point now) {
     }
   }
   queue_.SetUsable(usable, now);
+  NoteUsable(std::move(usable));
   for (const std::string& model : queue_.models()) {
     const ReplicaGroup* const group = groups.ByModel(model);
     if (group != nullptr ? group->model() == model : groups.MayCome(model)) {
@@ -198,39 +219,86 @@ void Forwarder::SortByModel(Clock::time_point now) {
   }
 }
 
+void Forwarder::NoteUsable(std::set<std::string> usable) {
+  for (const std::string& model : usable_) {
+    if (!usable.contains(model)) {
+      gone_.insert(model);
+      proto::LogWarning("no replica of {} can be used now: its requests wait",
+                        proto::Quoted(model));
+    }
+  }
+  for (const std::string& model : usable) {
+    if (gone_.erase(model) > 0) {
+      proto::LogInfo("a replica of {} can be used again", proto::Quoted(model));
+    }
+  }
+  usable_ = std::move(usable);
+}
+
+std::optional<ChosenReplica> Forwarder::Choose(std::span<const std::shared_ptr<Replica>> usable,
+                                               const Ongoing& request) const {
+  double least_wait = std::numeric_limits<double>::infinity();
+  for (const auto& replica : usable) {
+    least_wait = std::min(least_wait, replica->load.wait_seconds());
+  }
+  const bool is_suspect = request.losses + 1 >= kMostLosses;
+  std::vector<const ReplicaLoad*> loads;
+  for (const auto& replica : usable) {
+    const bool is_open = !(is_suspect && replica->suspects > 0) &&
+                         std::ranges::find(request.refused_by, replica->connection->name()) ==
+                             request.refused_by.end();
+    const bool has_room = replica->load.HasRoom(options_.outstanding, least_wait) &&
+                          replica->connection->HasRoomFor(request.bytes);
+    loads.push_back(is_open && has_room ? &replica->load : nullptr);
+  }
+  return ChooseReplica(loads, {request.bytes, request.pieces}, TimeOf(request.model));
+}
+
 void Forwarder::Serve(const ReplicaGroup& group, Clock::time_point now) {
   const std::string model = group.model();
   const std::vector<std::shared_ptr<Replica>> usable = replicas_.UsableOf(group);
-  std::vector<const ReplicaLoad*> loads(usable.size());
-  while (const std::optional<WaitingRequest> next = queue_.Next(model)) {
+  bool with_suspects = true;
+  while (const std::optional<WaitingRequest> next = queue_.Next(model, with_suspects)) {
     const Ongoing& request = requests_.at(next->ticket);
-    for (std::size_t i = 0; i < usable.size(); ++i) {
-      const bool has_room = usable[i]->load.HasRoom(options_.outstanding) &&
-                            usable[i]->connection->HasRoomFor(request.bytes);
-      loads[i] = has_room ? &usable[i]->load : nullptr;
-    }
-    const auto chosen = ChooseReplica(loads, {request.bytes, request.pieces}, TimeOf(model));
-    if (!chosen) {
+    const auto chosen = Choose(usable, request);
+    if (chosen) {
+      queue_.Take(model);
+      SendTo(usable[chosen->index], chosen->seconds, next->ticket, now);
+    } else if (next->is_suspect && with_suspects) {
+      with_suspects = false;
+    } else {
       return;
     }
-    queue_.Take(model);
-    SendTo(usable[chosen->index], chosen->seconds, next->ticket, now);
   }
 }
 
 void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
                        Clock::time_point now) {
   Ongoing& request = requests_.at(id);
+  if (const auto judge = std::exchange(request.judge, nullptr)) {
+    if (const auto fault = judge(request.model)) {
+      Fail(id, *fault);
+      return;
+    }
+  }
   const auto limit = static_cast<std::size_t>(replica->connection->hello().max_request_bytes());
-  if (request.bytes + kForwardedBytes > limit) {
+  if (request.body_bytes > limit || request.bytes > limit + kBesideBody) {
     Fail(id, {413, "request_too_large",
-              "The request is too large: " + std::to_string(request.bytes) + " > " +
-                  std::to_string(limit - std::min(limit, kForwardedBytes)) + " bytes.",
+              "The request is too large: " + std::to_string(request.body_bytes) + " > " +
+                  std::to_string(limit) + " bytes.",
               ""});
     return;
   }
-  ++request.tries;
+  if (request.begun_by && *request.begun_by != ReplicaFacts::Of(replica->connection->hello())) {
+    Fail(id, ReplicaLost(", and no other one gives the same response"));
+    return;
+  }
   request.replica = replica;
+  request.is_answered = false;
+  if (request.losses + 1 >= kMostLosses) {
+    request.is_suspect_there = true;
+    ++replica->suspects;
+  }
   request.sent_id = replica->connection->Send(request.message, ForwardedOf(request, now),
                                               [weak = weak_from_this(), id](ReplicaReply reply) {
                                                 if (const auto self = weak.lock()) {
@@ -241,13 +309,13 @@ void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, 
 }
 
 v1::Forwarded Forwarder::ForwardedOf(const Ongoing& request, Clock::time_point now) const {
-  v1::Forwarded forwarded;
-  forwarded.set_client(std::string(request.place.client.address.text()));
-  forwarded.set_network(std::string(request.place.client.network.text()));
-  if (request.key) {
-    *forwarded.mutable_key() = *request.key;
+  v1::Forwarded forwarded = request.forwarded;
+  for (const auto& [output, position] : request.sent) {
+    *forwarded.add_sent() = position;
   }
-  forwarded.set_waited_us(Microseconds(now - request.arrived));
+  if (request.arrived) {
+    forwarded.set_waited_us(Microseconds(now - *request.arrived));
+  }
   if (request.place.deadline) {
     forwarded.set_timeout_us(Microseconds(*request.place.deadline - now));
   }
@@ -261,40 +329,37 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
   }
   Ongoing& request = found->second;
   if (reply.kind == ReplicaReply::Kind::kLost) {
-    if (request.has_begun) {
-      Fail(id,
-           {502, "replica_lost",
-            "The replica that computed the response was lost after the response had begun.", ""});
-    } else {
-      SendElsewhere(id, request, "was lost");
-    }
+    OnLost(id, request);
     return;
   }
   const bool is_last = reply.kind == ReplicaReply::Kind::kLast;
-  if (!request.has_begun) {
-    if (IsDraining(reply.response, *request.replica)) {
-      request.replica->connection->Cancel(request.sent_id);  // What follows, if anything does.
-      request.replica->load.OnDropped(id);
-      request.replica->load.OnDraining();
-      SendElsewhere(id, request, "drains");
-      return;
-    }
+  if (request.may_move && IsRefusal(reply.response) &&
+      IsSentElsewhere(id, request, reply.response)) {
+    return;
+  }
+  if (!std::exchange(request.is_answered, true)) {
     NoteAnswer(id, request, reply.response);
   }
+  if (!is_last && request.may_move) {
+    NotePart(request, reply.response);
+  }
+  Charge(id, request);
   reply.response.clear_request_id();
+  reply.response.clear_position();
   // A copy, because the handler may cancel the request.
   const Handler handler = is_last ? std::move(request.handler) : request.handler;
   if (is_last) {
+    request.replica->load.OnEnded(id, Clock::now());
     requests_.erase(found);
   }
   handler({std::move(reply.response), is_last});
 }
 
 void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response) {
-  request.has_begun = true;
-  std::string().swap(request.message);
+  ReleaseSuspect(request);
   const double seconds = request.replica->load.OnAnswered(id, Clock::now());
-  if (seconds > 0 && IsSuccess(response)) {
+  // A stream that goes on elsewhere first has to come as far as it was.
+  if (seconds > 0 && IsSuccess(response) && !request.has_begun) {
     times_[request.model].Learn(request.bytes, seconds);
   }
   if (queue_.size() > 0) {
@@ -302,16 +367,114 @@ void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Respons
   }
 }
 
-void Forwarder::SendElsewhere(std::uint64_t id, Ongoing& request, const std::string& why) {
-  request.replica = nullptr;
-  const std::size_t replicas = std::max<std::size_t>(replicas_.listed().size(), 1);
-  if (request.tries >= replicas + 2) {
-    Fail(id, {503, "replica_lost",
-              "The request was sent " + std::to_string(request.tries) +
-                  " times, and the last replica " + why + ", too.",
-              "", 1});
+void Forwarder::NotePart(Ongoing& request, const v1::Response& part) {
+  if (!std::exchange(request.has_begun, true)) {
+    request.begun_by = ReplicaFacts::Of(request.replica->connection->hello());
+  }
+  if (part.has_position()) {
+    request.sent[part.position().output()] = part.position();
+  }
+  if (!part.has_position() || !request.forwarded.has_default_seed() ||
+      request.sent.size() > kMostPositions) {
+    request.may_move = false;
+    request.sent.clear();
+    std::string().swap(request.message);
+  }
+}
+
+void Forwarder::ReleaseSuspect(Ongoing& request) {
+  if (std::exchange(request.is_suspect_there, false)) {
+    --request.replica->suspects;
+  }
+}
+
+void Forwarder::Charge(std::uint64_t id, Ongoing& request) {
+  const double used = request.replica->load.UsedBy(id, Clock::now());
+  queue_.Charge(request.model, request.place, used - request.charged);
+  request.charged = used;
+}
+
+void Forwarder::OnLost(std::uint64_t id, Ongoing& request) {
+  ReleaseSuspect(request);
+  if (!request.may_move) {
+    Fail(id, ReplicaLost(""));
     return;
   }
+  if (++request.losses >= kMostLosses) {
+    proto::LogWarning("{} replicas were lost while they had a request of {}: it is not sent again",
+                      request.losses, proto::Quoted(request.place.client.address.text()));
+    Fail(id, request.has_begun
+                 ? ReplicaLost(", as were " + std::to_string(request.losses - 1) +
+                               " replicas before it")
+                 : proto::Error{503, "replica_lost",
+                                "The request was sent to " + std::to_string(request.losses) +
+                                    " replicas, and each was lost before it answered.",
+                                "", 1});
+    return;
+  }
+  PutBack(request);
+}
+
+bool Forwarder::IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Response& refusal) {
+  const std::shared_ptr<Replica> replica = request.replica;
+  const auto leave = [&] {
+    replica->connection->Cancel(request.sent_id);  // What follows, if anything does.
+    replica->load.OnEnded(id, Clock::now());
+    ReleaseSuspect(request);
+  };
+  if (IsDraining(refusal, *replica)) {
+    leave();
+    replica->load.OnDraining();
+    PutBack(request);
+    return true;
+  }
+  replica->load.OnFull();
+  request.refused_by.push_back(replica->connection->name());
+  std::vector<std::shared_ptr<Replica>> usable;
+  if (const ReplicaGroup* const group = replicas_.groups().ByModel(request.model)) {
+    usable = replicas_.UsableOf(*group);
+  }
+  if (const auto chosen = Choose(usable, request)) {
+    leave();
+    SendTo(usable[chosen->index], chosen->seconds, id, Clock::now());
+    return true;
+  }
+  if (options_.refusal_pause) {
+    LogRefusal(*replica, refusal);
+    leave();
+    PutBackLater(id, request);
+    return true;
+  }
+  return false;
+}
+
+void Forwarder::PutBackLater(std::uint64_t id, Ongoing& request) {
+  request.replica = nullptr;
+  request.pause = std::make_unique<asio::steady_timer>(executor_, *options_.refusal_pause);
+  request.pause->async_wait([weak = weak_from_this(), id](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || self == nullptr) {
+      return;
+    }
+    if (const auto found = self->requests_.find(id); found != self->requests_.end()) {
+      self->PutBack(found->second);
+    }
+  });
+}
+
+void Forwarder::LogRefusal(const Replica& replica, const v1::Response& refusal) {
+  const Clock::time_point now = Clock::now();
+  if (now >= refusal_logged_ + kRefusalLogInterval) {
+    refusal_logged_ = now;
+    proto::LogInfo("replica {} has too many requests ({}): what it refuses is sent again",
+                   replica.connection->name(), RefusalText(refusal));
+  }
+}
+
+void Forwarder::PutBack(Ongoing& request) {
+  request.replica = nullptr;
+  request.refused_by.clear();
+  request.place.is_suspect = request.losses + 1 >= kMostLosses;
   queue_.Return(request.model, request.place, Clock::now());
   DispatchSoon();
 }
@@ -332,7 +495,9 @@ void Forwarder::Cancel(std::uint64_t id) {
     return;
   }
   if (const std::shared_ptr<Replica> replica = found->second.replica) {
-    replica->load.OnDropped(id);
+    ReleaseSuspect(found->second);
+    Charge(id, found->second);
+    replica->load.OnEnded(id, Clock::now());
     replica->connection->Cancel(found->second.sent_id);
   } else {
     queue_.Remove(id);

@@ -25,7 +25,12 @@ std::string Milliseconds(double seconds) {
   return std::to_string(std::llround(1e3 * seconds)) + " ms";
 }
 
-FairPath PathOf(const WaitingRequest& request) { return {.client = request.client}; }
+/// Of models of which no replica has been seen. Clients may name any.
+constexpr std::size_t kMostUnknownLines = 1000;
+
+FairPath PathOf(const WaitingRequest& request) {
+  return {.client = request.client, .priority = request.priority};
+}
 
 ClientId AnyConnectionOf(const ClientId& client) {
   return {.address = client.address, .network = client.network};
@@ -53,6 +58,9 @@ FrontQueue::Lines::iterator FrontQueue::LineOf(const std::string& model, bool ha
 
 std::optional<proto::Error> FrontQueue::Add(const std::string& model, const WaitingRequest& request,
                                             const UsableReplicas& replicas, Clock::time_point now) {
+  if (lines_.size() >= kMostUnknownLines && !lines_.contains(model)) {
+    return NoReplica();
+  }
   const auto line = LineOf(model, replicas.count > 0, now);
   if (auto refusal = RefusalOf(line->second, request, replicas, now)) {
     ForgetIfEmpty(line);
@@ -68,7 +76,7 @@ void FrontQueue::Return(const std::string& model, const WaitingRequest& request,
 }
 
 bool FrontQueue::IsAbandoned(const Line& line, Clock::time_point now) const {
-  return line.absent_since && now >= *line.absent_since + options_.patience;
+  return options_.patience && line.absent_since && now >= *line.absent_since + *options_.patience;
 }
 
 double FrontQueue::WaitOf(const Line& line, const WaitingRequest& request,
@@ -131,7 +139,7 @@ void FrontQueue::Insert(Lines::iterator line, const WaitingRequest& request, boo
   proto::Check(is_new, "a request waits once");
   Line& own = line->second;
   if (is_returned) {
-    own.returned.insert(request.ticket);
+    (request.is_suspect ? own.suspects : own.returned).insert(request.ticket);
   } else {
     own.fair.Add(PathOf(request), {.ticket = request.ticket}, {});
   }
@@ -151,7 +159,7 @@ void FrontQueue::Erase(Entries::iterator entry) {
   const Lines::iterator line = entry->second.line;
   Line& own = line->second;
   if (entry->second.is_returned) {
-    own.returned.erase(request.ticket);
+    (request.is_suspect ? own.suspects : own.returned).erase(request.ticket);
   } else {
     own.fair.Remove(PathOf(request), {.ticket = request.ticket});
   }
@@ -195,27 +203,50 @@ void FrontQueue::Move(const std::string& from, const std::string& to, Clock::tim
   }
 }
 
-std::optional<WaitingRequest> FrontQueue::Next(const std::string& model) {
+std::optional<WaitingRequest> FrontQueue::Next(const std::string& model, bool with_suspects) {
   const auto line = lines_.find(model);
-  if (line == lines_.end() || line->second.requests == 0) {
+  if (line == lines_.end()) {
     return std::nullopt;
   }
   Line& own = line->second;
-  if (!own.returned.empty()) {
-    return entries_.at(*own.returned.begin()).request;
+  if (with_suspects && !own.suspects.empty()) {
+    own.next = *own.suspects.begin();
+  } else if (!own.returned.empty()) {
+    own.next = *own.returned.begin();
+  } else if (!own.fair.empty()) {
+    own.fair.BeginPass(kCredit);
+    own.next = own.fair.Next()->ticket;
+  } else {
+    return std::nullopt;
   }
-  own.fair.BeginPass(kCredit);
-  return entries_.at(own.fair.Next()->ticket).request;
+  return entries_.at(own.next).request;
 }
 
 void FrontQueue::Take(const std::string& model) {
-  const std::optional<WaitingRequest> next = Next(model);
-  proto::Check(next.has_value(), "a request that is taken waits");
-  const auto entry = entries_.find(next->ticket);
+  Line& own = lines_.at(model);
+  const auto entry = entries_.find(own.next);
+  proto::Check(entry != entries_.end(), "a request that is taken waits");
   if (!entry->second.is_returned) {
-    entry->second.line->second.fair.ChargeNext(next->seconds);
+    own.fair.ChargeNext(entry->second.request.seconds);
   }
   Erase(entry);
+}
+
+void FrontQueue::Charge(const std::string& model, const WaitingRequest& request, double seconds) {
+  const auto line = lines_.find(model);
+  if (line != lines_.end() && seconds != 0) {
+    line->second.fair.Charge(PathOf(request), seconds);
+  }
+}
+
+std::size_t FrontQueue::SizeOf(const std::string& model) const {
+  const auto line = lines_.find(model);
+  return line == lines_.end() ? 0 : line->second.requests;
+}
+
+double FrontQueue::SecondsOf(const std::string& model) const {
+  const auto line = lines_.find(model);
+  return line == lines_.end() ? 0 : line->second.seconds;
 }
 
 void FrontQueue::SetUsable(const std::set<std::string>& models, Clock::time_point now) {
@@ -254,8 +285,8 @@ std::optional<Clock::time_point> FrontQueue::next_expiry() const {
     next = deadlines_.begin()->first;
   }
   for (const auto& [model, line] : lines_) {
-    if (line.requests > 0 && line.absent_since) {
-      const Clock::time_point end = *line.absent_since + options_.patience;
+    if (options_.patience && line.requests > 0 && line.absent_since) {
+      const Clock::time_point end = *line.absent_since + *options_.patience;
       next = next ? std::min(*next, end) : end;
     }
   }

@@ -20,8 +20,9 @@ namespace scorecast::coordinator {
 struct FrontQueueOptions {
   /// A request that would have to wait longer is refused; unset: none is.
   std::optional<double> max_wait_seconds = std::nullopt;
-  /// For so long requests wait for a replica after the last one of their model has gone.
-  std::chrono::milliseconds patience = std::chrono::seconds(3);
+  /// For so long requests wait for a replica after the last one of their model has gone. Unset: for
+  /// as long as it takes.
+  std::optional<std::chrono::milliseconds> patience = std::chrono::seconds(3);
   /// Upper bound on the bytes of all requests that wait.
   std::size_t max_bytes = std::size_t{1} << 30;
 };
@@ -33,6 +34,8 @@ struct WaitingRequest {
   double seconds = 0;  ///< Predicted for the request itself.
   std::size_t bytes = 0;
   std::optional<Clock::time_point> deadline = std::nullopt;
+  std::int32_t priority = 0;  ///< At least 0, which is the best one.
+  bool is_suspect = false;    ///< See Forwarder. Only of one that comes back.
 };
 
 /// The replicas of a model at this moment.
@@ -43,9 +46,9 @@ struct UsableReplicas {
 
 /// The requests that wait in a front, because enough of its requests wait at every replica. Those
 /// of each model are served in the order of a FairQueue over networks, their addresses and the
-/// connections of these, as in a server; those of one connection in the order of arrival. A client
-/// has its share of all replicas together, however many there are. Priorities are left to the
-/// replicas.
+/// connections of these, as in a server; those of one connection and priority in the order of
+/// arrival. A client has its share of all replicas together, however many there are. The priorities
+/// that requests ask for are left to the replicas.
 ///
 /// Pure: told the time. Not safe for several threads.
 class FrontQueue {
@@ -69,10 +72,14 @@ class FrontQueue {
   /// Moves the requests of a model to another one, whose replicas serve them, too.
   void Move(const std::string& from, const std::string& to, Clock::time_point now);
 
-  /// The request of the model that is served next. The same one until the queue changes.
-  std::optional<WaitingRequest> Next(const std::string& model);
-  /// The request that Next returns leaves the queue, and its client is charged for it.
+  /// The request of the model that is served next, of those that are no suspects unless
+  /// `with_suspects`. The same one until the queue changes.
+  std::optional<WaitingRequest> Next(const std::string& model, bool with_suspects = true);
+  /// The request that Next returned last leaves the queue, which has not changed since, and its
+  /// client is charged for it.
   void Take(const std::string& model);
+  /// Charges the client of a request that is not in the queue for so much more, or less.
+  void Charge(const std::string& model, const WaitingRequest& request, double seconds);
 
   /// The models of which a replica can be used, and of no other: see FrontQueueOptions::patience.
   void SetUsable(const std::set<std::string>& models, Clock::time_point now);
@@ -85,13 +92,19 @@ class FrontQueue {
   std::vector<std::string> models() const;
   /// Of one model, in the order of arrival.
   std::vector<std::uint64_t> TicketsOf(const std::string& model) const;
+  /// Number of these.
+  std::size_t SizeOf(const std::string& model) const;
+  /// What is predicted for these together.
+  double SecondsOf(const std::string& model) const;
   std::size_t size() const { return entries_.size(); }
 
  private:
   /// The requests of one model.
   struct Line {
     FairQueue fair;
-    std::set<std::uint64_t> returned;  ///< Tickets of requests that came back.
+    std::set<std::uint64_t> suspects;  ///< Tickets of requests that came back.
+    std::set<std::uint64_t> returned;  ///< The same of those that are no suspects.
+    std::uint64_t next = 0;            ///< What Next returned last.
     double seconds = 0;                ///< Of all requests.
     std::size_t requests = 0;
     /// Requests and their seconds by client, whatever its connection.

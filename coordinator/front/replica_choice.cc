@@ -31,7 +31,7 @@ std::optional<ChosenReplica> ChooseReplica(std::span<const ReplicaLoad* const> r
     }
     const std::size_t known = std::min(load->pieces().KnownBytes(body.pieces), body.bytes);
     const double seconds = time.Seconds(body.bytes - known);
-    const std::pair end(load->wait_seconds() + seconds, load->waiting());
+    const std::pair end(load->wait_seconds() + seconds, load->waiting() + load->running());
     if (!best || end < best_end) {
       best = ChosenReplica{i, seconds};
       best_end = end;

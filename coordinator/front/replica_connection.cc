@@ -1,6 +1,7 @@
 #include "coordinator/front/replica_connection.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include <boost/asio/write.hpp>
@@ -39,6 +40,13 @@ void Tell(std::function<void()> event) {
   }
 }
 
+/// The first of the ids, which are counted on from there. Nobody can guess those of others'
+/// requests.
+std::uint64_t RandomId() {
+  std::random_device random;
+  return std::uint64_t{random()} << 24 | (random() & 0xFF'FFFFU);
+}
+
 std::string TextOf(const v1::Error& error) {
   return std::to_string(error.code()) + " " + proto::OneLine(error.reason()) + ": " +
          proto::OneLine(error.message());
@@ -56,7 +64,8 @@ ReplicaConnection::ReplicaConnection(const asio::any_io_executor& executor, std:
       events_(std::move(events)),
       retry_timer_(executor),
       silence_timer_(executor),
-      pause_(options_->first_pause) {}
+      pause_(options_->first_pause),
+      last_id_(RandomId()) {}
 
 void ReplicaConnection::Start() { Connect(); }
 
@@ -202,7 +211,6 @@ void ReplicaConnection::HandleGreeting(v1::Response& response) {
   }
   link_->hello = std::move(*response.mutable_hello());
   link_->is_greeted = true;
-  pause_ = options_->first_pause;
   noted_.clear();
   const v1::HelloReply& hello = link_->hello;
   proto::LogInfo("replica {} at {} is connected: scorecast {}, {} {}, {}, {}", name_, address_,
@@ -330,6 +338,10 @@ void ReplicaConnection::Lose(const std::string& fault) {
   const auto self = shared_from_this();
   const LinkPtr link = std::exchange(link_, nullptr);
   const bool was_greeted = link->is_greeted;
+  // One that is lost again soon is tried more seldom, as one that cannot be reached.
+  if (was_greeted && Clock::now() - link->begun >= options_->longest_pause) {
+    pause_ = options_->first_pause;
+  }
   silence_timer_.cancel();
   link->stream->Close();
   if (!has_ended_) {

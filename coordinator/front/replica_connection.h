@@ -34,6 +34,8 @@ struct ReplicaOptions {
   /// A replica that has sent nothing for so long is silent. It is to say its state twenty times as
   /// often.
   std::chrono::milliseconds silence = std::chrono::seconds(2);
+  /// For so long after it is listed, a replica that has said nothing yet may be one of any model.
+  std::chrono::milliseconds unknown_time = std::chrono::seconds(10);
   /// Upper bound on the bytes of requests that wait to be written. One request may have more.
   std::size_t max_unsent_bytes = std::size_t{64} << 20;
   /// A longer reply is not read. The default is the most that a server keeps of replies.
@@ -147,7 +149,7 @@ class ReplicaConnection : public std::enable_shared_from_this<ReplicaConnection>
   std::chrono::milliseconds pause_;
   std::shared_ptr<ReplicaConnector> connector_;  ///< Null if it does not connect.
   LinkPtr link_;                                 ///< Null if it is not connected.
-  std::uint64_t last_id_ = 0;
+  std::uint64_t last_id_;
   std::uint64_t hello_id_ = 0;
   std::string noted_;  ///< The fault that was logged last, since it was ready.
   bool is_retired_ = false;

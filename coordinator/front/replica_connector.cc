@@ -1,5 +1,8 @@
 #include "coordinator/front/replica_connector.h"
 
+#include <charconv>
+#include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include <boost/asio/connect.hpp>
@@ -36,23 +39,38 @@ void ReplicaConnector::Start(const std::string& address, std::chrono::millisecon
       self->Fail("it did not answer in time");
     }
   });
+  // The resolver has one thread for all look-ups, and one that takes long would keep numeric
+  // addresses waiting.
+  error_code no_number;
+  const auto number = asio::ip::make_address(target->host, no_number);
+  std::uint16_t port = 0;
+  const std::string& digits = target->port;
+  const auto [rest, no_port] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (!no_number && no_port == std::errc() && rest == digits.data() + digits.size()) {
+    const tcp::endpoint endpoint(number, port);
+    Connect(tcp::resolver::results_type::create(endpoint, target->host, target->port));
+    return;
+  }
   resolver_.async_resolve(target->host, target->port,
                           [self = shared_from_this()](const error_code& error,
                                                       const tcp::resolver::results_type& found) {
                             if (error) {
                               self->Fail(error.message());
                             } else if (self->done_) {
-                              asio::async_connect(
-                                  self->socket_, found,
-                                  [self](const error_code& fault, const tcp::endpoint&) {
-                                    if (fault) {
-                                      self->Fail(fault.message());
-                                    } else if (self->done_) {
-                                      self->OnConnected();
-                                    }
-                                  });
+                              self->Connect(found);
                             }
                           });
+}
+
+void ReplicaConnector::Connect(const tcp::resolver::results_type& found) {
+  asio::async_connect(socket_, found,
+                      [self = shared_from_this()](const error_code& fault, const tcp::endpoint&) {
+                        if (fault) {
+                          self->Fail(fault.message());
+                        } else if (self->done_) {
+                          self->OnConnected();
+                        }
+                      });
 }
 
 void ReplicaConnector::OnConnected() {

@@ -33,6 +33,7 @@ class ReplicaConnector : public std::enable_shared_from_this<ReplicaConnector> {
   void Cancel();
 
  private:
+  void Connect(const boost::asio::ip::tcp::resolver::results_type& found);
   void OnConnected();
   void Shake();
   void Fail(const std::string& fault);

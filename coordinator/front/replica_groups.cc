@@ -22,6 +22,13 @@ ReplicaGroups::Replica* ReplicaGroups::Find(const std::string& name) {
   return found == replicas_.end() ? nullptr : &*found;
 }
 
+void ReplicaGroups::Pin(ReplicaFacts facts) {
+  models_ = {facts.model};
+  default_ = facts.model;
+  pinned_ = std::move(facts);
+  FormGroups();
+}
+
 void ReplicaGroups::SetListed(const std::vector<std::string>& names) {
   std::vector<Replica> replicas;
   for (const std::string& name : names) {
@@ -34,10 +41,28 @@ void ReplicaGroups::SetListed(const std::vector<std::string>& names) {
 
 void ReplicaGroups::Join(const std::string& name, ReplicaFacts facts) {
   if (Replica* const replica = Find(name)) {
+    const std::string before = replica->facts ? replica->facts->model : "";
     replica->facts = std::move(facts);
     replica->is_there = true;
     FormGroups();
+    if (!before.empty() && Named(before) == nullptr) {
+      // It was the last one of its model, and is of another one now.
+      models_.erase(before);
+      if (default_ == before) {
+        default_.clear();
+        FormGroups();
+      }
+    }
   }
+}
+
+bool ReplicaGroups::SetAbsent(const std::string& name) {
+  Replica* const replica = Find(name);
+  if (replica == nullptr || replica->facts) {
+    return false;
+  }
+  replica->is_absent = true;
+  return true;
 }
 
 void ReplicaGroups::Leave(const std::string& name) {
@@ -68,8 +93,11 @@ ReplicaFacts ReplicaGroups::FactsOfGroup(const std::string& model) const {
 
 void ReplicaGroups::FormGroups() {
   std::vector<ReplicaGroup> groups;
+  if (pinned_) {
+    groups.push_back({*pinned_, {}});
+  }
   for (const Replica& replica : replicas_) {
-    if (!replica.facts) {
+    if (!replica.facts || (pinned_ && *replica.facts != *pinned_)) {
       continue;
     }
     auto group = std::ranges::find(groups, replica.facts->model, &ReplicaGroup::model);
@@ -97,10 +125,14 @@ const ReplicaGroup* ReplicaGroups::Named(std::string_view model) const {
 }
 
 bool ReplicaGroups::is_complete() const {
-  return std::ranges::all_of(replicas_, [](const Replica& one) { return one.facts.has_value(); });
+  return std::ranges::all_of(
+      replicas_, [](const Replica& one) { return one.facts.has_value() || one.is_absent; });
 }
 
 const ReplicaGroup* ReplicaGroups::ByModel(std::string_view model) const {
+  if (pinned_) {
+    return &groups_.front();
+  }
   if (const ReplicaGroup* const group = Named(model.empty() ? default_ : model)) {
     return group;
   }
@@ -119,16 +151,18 @@ std::string ReplicaGroups::DifferenceOf(const std::string& name) const {
     return {};
   }
   const ReplicaFacts& own = *replica->facts;
-  const ReplicaFacts& facts = Named(own.model)->facts;
+  const ReplicaFacts& facts = pinned_ ? *pinned_ : Named(own.model)->facts;
   struct Fact {
     const char* name;
     const std::string& own;
     const std::string& of_group;
   };
-  const std::array compared = {
-      Fact{"kind", own.kind, facts.kind}, Fact{"fingerprint", own.fingerprint, facts.fingerprint},
-      Fact{"dtype", own.dtype, facts.dtype}, Fact{"kernel set", own.kernel_set, facts.kernel_set},
-      Fact{"version", own.version, facts.version}};
+  const std::array compared = {Fact{"model", own.model, facts.model},
+                               Fact{"kind", own.kind, facts.kind},
+                               Fact{"fingerprint", own.fingerprint, facts.fingerprint},
+                               Fact{"dtype", own.dtype, facts.dtype},
+                               Fact{"kernel set", own.kernel_set, facts.kernel_set},
+                               Fact{"version", own.version, facts.version}};
   std::string text;
   for (const Fact& fact : compared) {
     if (fact.own != fact.of_group) {

@@ -40,33 +40,38 @@ struct ReplicaGroup {
 /// does not keep out the right ones, and an upgrade of one replica after another moves the group
 /// in the middle.
 ///
-/// A replica that leaves is remembered for as long as it is listed, and the names of models for
-/// ever. So the requests for a model whose replicas have all gone never go to another model.
+/// A replica that leaves is remembered for as long as it is listed, and the name of a model until
+/// all its replicas have come back with another one. So the requests for a model whose replicas
+/// have all gone never go to another model.
 ///
 /// Pure: the groups depend on the calls alone.
 class ReplicaGroups {
  public:
+  /// From now on there is only the group with these facts, and all requests are for it.
+  void Pin(ReplicaFacts facts);
   /// The replicas that are listed now, in their order. Others are forgotten.
   void SetListed(const std::vector<std::string>& names);
   /// A replica that is listed is there, and has these facts.
   void Join(const std::string& name, ReplicaFacts facts);
   /// It is not there any more, or drains.
   void Leave(const std::string& name);
+  /// A replica that is listed does not say what it is. It counts as none of another model until it
+  /// does. False if it has said it.
+  bool SetAbsent(const std::string& name);
 
   /// The group for a request that names `model`, or null if there is none now.
   ///
   /// - A request that names none, for which `model` is empty, goes to the only group, or, if there
   ///   are several, to that of the first replica in the list which has said what it is.
   /// - A name that no replica has ever had goes to the only group, as a server takes every name.
-  /// But
-  ///   only if there was never another model, and every replica in the list has said what it is:
-  ///   the name might be that of one that has not.
+  ///   But only if there was never another model, and every replica in the list has said what it
+  ///   is: the name might be that of one that has not.
   const ReplicaGroup* ByModel(std::string_view model) const;
   /// Whether a group for these requests may come, if there is none now.
   bool MayCome(std::string_view model) const;
   /// In the order of their first replicas in the list.
   const std::vector<ReplicaGroup>& groups() const { return groups_; }
-  /// Whether every replica in the list has said what it is.
+  /// Whether every replica in the list has said what it is, but for those that are absent.
   bool is_complete() const;
   std::size_t listed() const { return replicas_.size(); }
 
@@ -79,6 +84,7 @@ class ReplicaGroups {
     std::string name;
     std::optional<ReplicaFacts> facts;
     bool is_there = false;
+    bool is_absent = false;  ///< See SetAbsent.
   };
 
   Replica* Find(const std::string& name);
@@ -88,6 +94,7 @@ class ReplicaGroups {
   ReplicaFacts FactsOfGroup(const std::string& model) const;
 
   std::vector<Replica> replicas_;
+  std::optional<ReplicaFacts> pinned_;  ///< See Pin.
   std::vector<ReplicaGroup> groups_;
   std::set<std::string, std::less<>> models_;  ///< Of all groups that there ever were.
   std::string default_;  ///< The model of requests that name none; empty if there is none yet.

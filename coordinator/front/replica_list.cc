@@ -1,18 +1,17 @@
 #include "coordinator/front/replica_list.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <cstdint>
 #include <set>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
+#include "proto/base/error.h"
 #include "proto/base/host_port.h"
 #include "proto/base/one_line.h"
+#include "proto/base/regular_file.h"
 #include "proto/log/log.h"
 
 namespace scorecast::coordinator {
@@ -28,22 +27,19 @@ bool IsReplicaName(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~' && c != '"'; });
 }
 
-struct FileText {
-  std::string text;
-  int error = 0;  ///< errno, if it cannot be read.
-};
+/// Lists and address files are short.
+constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 20;
 
-FileText TextOf(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    return {{}, EISDIR};
+/// The text of a file, or why it cannot be read. Never waits, as the reading of a FIFO would.
+proto::Expected<std::string, std::string> TextOf(const fs::path& path) {
+  try {
+    return proto::ReadRegularFile(path, kMaxFileBytes);
+  } catch (const proto::StartupError& error) {
+    // The log has the name of the file already.
+    const std::string name = proto::OneLinePath(path.string()) + ": ";
+    const std::string fault = error.what();
+    return proto::Unexpected(fault.starts_with(name) ? fault.substr(name.size()) : fault);
   }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return {{}, errno == 0 ? EIO : errno};
-  }
-  return {std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}};
 }
 
 }  // namespace
@@ -51,14 +47,18 @@ FileText TextOf(const fs::path& path) {
 ReplicaList::ReplicaList(fs::path path, AddressReader read_address)
     : path_(std::move(path)), read_address_(std::move(read_address)) {}
 
-ReplicaList::Sources ReplicaList::ReadFile() const {
-  const FileText file = TextOf(path_);
-  if (file.error != 0) {
-    return proto::Unexpected(std::string(std::strerror(file.error)));
+ReplicaList::Sources ReplicaList::ReadFile() {
+  auto text = TextOf(path_);
+  if (!text) {
+    return proto::Unexpected(std::move(text).error());
+  }
+  const bool is_same = std::exchange(last_text_, *text) == *text;
+  if (!is_same && !text->ends_with('\n')) {
+    text->resize(text->find_last_of('\n') + 1);  // npos + 1 is 0.
   }
   std::vector<Source> sources;
   std::set<std::string> names;
-  std::istringstream lines(file.text);
+  std::istringstream lines(*text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     std::istringstream words(line);
@@ -119,7 +119,7 @@ ReplicaList::Sources ReplicaList::ReadDirectory() const {
   return sources;
 }
 
-ReplicaList::Sources ReplicaList::ReadSources() const {
+ReplicaList::Sources ReplicaList::ReadSources() {
   std::error_code ignored;
   return fs::is_directory(path_, ignored) ? ReadDirectory() : ReadFile();
 }
@@ -128,14 +128,15 @@ std::optional<std::string> ReplicaList::AddressIn(const Source& source) {
   if (!source.address.empty()) {
     return source.address;
   }
-  const FileText file = TextOf(source.file);
-  if (file.error == ENOENT) {
+  const auto text = TextOf(source.file);
+  std::error_code ignored;
+  if (!text && fs::status(source.file, ignored).type() == fs::file_type::not_found) {
     Note(source.file, "");
     return std::nullopt;
   }
-  std::string fault = file.error == 0 ? "" : std::strerror(file.error);
-  if (fault.empty()) {
-    auto address = read_address_(file.text);
+  std::string fault = text ? "" : text.error();
+  if (text) {
+    auto address = read_address_(*text);
     if (address && proto::ParseHostPort(*address)) {
       Note(source.file, "");
       return *std::move(address);
@@ -162,11 +163,29 @@ bool ReplicaList::Look() {
       replicas.push_back({source.name, *std::move(address)});
     }
   }
+  std::set<std::string> missed;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    const ListedReplica& old = replicas_[i];
+    const bool is_seen =
+        std::ranges::find(replicas, old.name, &ListedReplica::name) != replicas.end();
+    if (!is_seen && !missed_.contains(old.name)) {
+      // In its place, because requests that name no model are for the first one.
+      replicas.insert(replicas.begin() + static_cast<std::ptrdiff_t>(std::min(i, replicas.size())),
+                      old);
+      missed.insert(old.name);
+    }
+  }
+  missed_ = std::move(missed);
   if (replicas == replicas_) {
     return false;
   }
   replicas_ = std::move(replicas);
   return true;
+}
+
+std::string ReplicaList::fault() const {
+  const auto found = faults_.find(path_);
+  return found == faults_.end() ? "" : found->second;
 }
 
 void ReplicaList::Note(const fs::path& file, const std::string& fault) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +29,10 @@ struct ListedReplica {
 ///   without a suffix. Files whose names begin with '.' or end in ".new" are skipped.
 ///
 /// A replica whose address file is missing is not listed, because its service is not ready, or
-/// drains. A list with a fault changes nothing, and an address file with a fault leaves its
-/// replica where it was. The log says so once, until the fault is another one.
+/// drains. But a replica leaves only when two looks in a row do not see it: the list may be being
+/// written. For the same reason the last line counts only if it is whole, or the same in two looks.
+/// A list with a fault changes nothing, and an address file with a fault leaves its replica where
+/// it was. The log says so once, until the fault is another one.
 class ReplicaList {
  public:
   /// HOST:PORT in the contents of an address file, or what is wrong with them.
@@ -41,6 +44,8 @@ class ReplicaList {
   /// Reads the files. Returns whether the replicas have changed. Called by one thread at a time;
   /// may take a while.
   bool Look();
+  /// Why the last look could not read the list itself; empty if it could.
+  std::string fault() const;
   /// In the order of the file; of a directory in that of their names.
   const std::vector<ListedReplica>& replicas() const { return replicas_; }
 
@@ -53,8 +58,8 @@ class ReplicaList {
   };
   using Sources = proto::Expected<std::vector<Source>, std::string>;
 
-  Sources ReadSources() const;
-  Sources ReadFile() const;
+  Sources ReadSources();
+  Sources ReadFile();
   Sources ReadDirectory() const;
   /// Nothing if the file is missing.
   std::optional<std::string> AddressIn(const Source& source);
@@ -64,6 +69,8 @@ class ReplicaList {
   const std::filesystem::path path_;
   const AddressReader read_address_;
   std::vector<ListedReplica> replicas_;
+  std::set<std::string> missed_;  ///< Names of those that the last look did not see.
+  std::string last_text_;         ///< Of the file, at the last look.
   std::map<std::filesystem::path, std::string> faults_;  ///< Those that were logged last.
 };
 

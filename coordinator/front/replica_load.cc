@@ -15,9 +15,12 @@ void ReplicaLoad::See(Sent& sent) {
   }
 }
 
-void ReplicaLoad::OnStatus(double predicted_seconds, bool is_usable, Clock::time_point now) {
+void ReplicaLoad::OnStatus(double predicted_seconds, bool is_usable, Clock::time_point now,
+                           std::size_t running_completions) {
   predicted_seconds_ = std::max(predicted_seconds, 0.0);
-  is_usable_ = is_usable;
+  running_completions_ = running_completions;
+  is_usable_ = is_usable && !drains_;
+  is_full_ = false;
   while (!unseen_ids_.empty()) {
     const auto sent = sent_.find(unseen_ids_.front());
     if (sent != sent_.end()) {
@@ -32,6 +35,10 @@ void ReplicaLoad::OnStatus(double predicted_seconds, bool is_usable, Clock::time
 
 void ReplicaLoad::OnLost() {
   is_usable_ = false;
+  drains_ = false;
+  is_full_ = false;
+  present_.clear();
+  running_completions_ = 0;
   predicted_seconds_ = 0;
   unseen_seconds_ = 0;
   unseen_ = 0;
@@ -42,6 +49,8 @@ void ReplicaLoad::OnLost() {
 
 void ReplicaLoad::OnSent(std::uint64_t id, double seconds, std::span<const BodyPiece> pieces,
                          Clock::time_point now) {
+  Advance(now);
+  present_[id] = share_;
   sent_[id] = {now, seconds};
   unseen_ids_.push_back(id);
   unseen_seconds_ += seconds;
@@ -61,7 +70,26 @@ double ReplicaLoad::OnAnswered(std::uint64_t id, Clock::time_point now) {
   return std::chrono::duration<double>(now - begun).count();
 }
 
-void ReplicaLoad::OnDropped(std::uint64_t id) {
+void ReplicaLoad::Advance(Clock::time_point now) {
+  if (!present_.empty() && now > share_at_) {
+    share_ += std::chrono::duration<double>(now - share_at_).count() /
+              static_cast<double>(present_.size());
+  }
+  share_at_ = std::max(share_at_, now);
+}
+
+double ReplicaLoad::UsedBy(std::uint64_t id, Clock::time_point now) {
+  const auto found = present_.find(id);
+  if (found == present_.end()) {
+    return 0;
+  }
+  Advance(now);
+  return share_ - found->second;
+}
+
+void ReplicaLoad::OnEnded(std::uint64_t id, Clock::time_point now) {
+  Advance(now);
+  present_.erase(id);
   const auto sent = sent_.find(id);
   if (sent != sent_.end()) {
     See(sent->second);

@@ -1,5 +1,8 @@
 #include "coordinator/front/replicas.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "proto/base/one_line.h"
@@ -37,6 +40,12 @@ void Replicas::SetList(const std::vector<ListedReplica>& list) {
   Tell();
 }
 
+void Replicas::Pin(ReplicaFacts facts) {
+  groups_.Pin(std::move(facts));
+  LogDifferences();
+  Tell();
+}
+
 std::shared_ptr<Replica> Replicas::Begin(const ListedReplica& listed) {
   auto replica = std::make_shared<Replica>();
   // The replica owns the connection, which calls no event after Retire or Close.
@@ -48,6 +57,18 @@ std::shared_ptr<Replica> Replicas::Begin(const ListedReplica& listed) {
                                 .status = [this, own, name] { OnStatus(*name, *own); },
                                 .lost = [this, own, name] { OnLost(*name, *own); }});
   replica->connection->Start();
+  replica->unknown_timer.emplace(executor_, options_->unknown_time);
+  replica->unknown_timer->async_wait(
+      [this, name, weak = std::weak_ptr(replica)](const boost::system::error_code& error) {
+        const auto listed_still = weak.lock();
+        // Without its timer it is not, and this object may be gone.
+        if (!error && listed_still != nullptr && listed_still->unknown_timer &&
+            groups_.SetAbsent(*name)) {
+          proto::LogWarning("replica {} has not said yet what it is: requests do not wait for it",
+                            *name);
+          Tell();
+        }
+      });
   return replica;
 }
 
@@ -55,20 +76,64 @@ void Replicas::Retire(const std::shared_ptr<Replica>& replica) {
   proto::LogInfo("replica {} at {} is listed no more", replica->connection->name(),
                  replica->connection->address());
   replica->load.OnLost();
+  replica->unknown_timer.reset();
   retired_.push_back(replica->connection);
   replica->connection->Retire();
 }
 
 void Replicas::OnStatus(const std::string& name, Replica& replica) {
   const ReplicaConnection& connection = *replica.connection;
-  replica.load.OnStatus(connection.status().predicted_seconds(), connection.is_usable(),
-                        Clock::now());
-  SetThere(name, replica, !connection.status().draining());
+  const v1::Status& status = connection.status();
+  replica.load.OnStatus(
+      status.predicted_seconds(), connection.is_usable(), Clock::now(),
+      static_cast<std::size_t>(std::max<std::int64_t>(status.running_completions(), 0)));
+  SetThere(name, replica, !status.draining() && !IsDrained(name));
   Tell();
+}
+
+bool Replicas::HasAnother(const std::string& name, const Replica& replica) const {
+  return std::ranges::any_of(listed_, [&](const auto& other) {
+    return other.first != name && other.second->is_there &&
+           other.second->connection->hello().model() == replica.connection->hello().model();
+  });
+}
+
+proto::Expected<std::size_t> Replicas::Drain(const std::string& name, bool undo) {
+  const auto found = listed_.find(name);
+  if (found == listed_.end() && !(undo && IsDrained(name))) {
+    std::string names;
+    for (const auto& [other, replica] : listed_) {
+      names += (names.empty() ? "" : ", ") + other;
+    }
+    return proto::Unexpected(proto::Error{404, "no_such_replica",
+                                          "There is no replica " + proto::Quoted(name) +
+                                              (names.empty() ? "." : ": there is " + names + "."),
+                                          "replica"});
+  }
+  if (found == listed_.end()) {
+    drained_.erase(name);
+    return 0;
+  }
+  Replica& replica = *found->second;
+  if (!undo && replica.is_there && !HasAnother(name, replica)) {
+    return proto::Unexpected(proto::Error{
+        409, "last_replica",
+        "No other replica of " + proto::Quoted(replica.connection->hello().model()) + " is there.",
+        "replica"});
+  }
+  const bool is_new = undo ? drained_.erase(name) > 0 : drained_.insert(name).second;
+  if (is_new) {
+    proto::LogInfo("replica {} {}", name, undo ? "gets requests again" : "gets no more requests");
+    if (replica.connection->is_ready()) {
+      OnStatus(name, replica);
+    }
+  }
+  return replica.connection->in_flight();
 }
 
 void Replicas::OnLost(const std::string& name, Replica& replica) {
   replica.load.OnLost();
+  ++losses_[name];
   SetThere(name, replica, false);
   Tell();
 }
@@ -100,8 +165,8 @@ void Replicas::LogDifferences() {
       proto::LogInfo("replica {} is used: it has what the others of {} have", name,
                      proto::Quoted(model));
     } else {
-      proto::LogWarning("replica {} is not used, because it differs from the others of {}: {}",
-                        name, proto::Quoted(model), difference);
+      proto::LogWarning("replica {} is not used, because it differs from those that are: {}", name,
+                        difference);
     }
     replica->difference = std::move(difference);
   }
@@ -124,6 +189,7 @@ void Replicas::Close() {
     connection->Close();
   }
   for (const auto& [name, replica] : std::exchange(listed_, {})) {
+    replica->unknown_timer.reset();
     replica->connection->Close();
   }
   groups_.SetListed({});

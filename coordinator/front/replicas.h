@@ -1,17 +1,23 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "coordinator/front/replica_connection.h"
 #include "coordinator/front/replica_groups.h"
 #include "coordinator/front/replica_list.h"
 #include "coordinator/front/replica_load.h"
+#include "proto/base/expected.h"
 
 namespace scorecast::coordinator {
 
@@ -19,8 +25,11 @@ namespace scorecast::coordinator {
 struct Replica {
   std::shared_ptr<ReplicaConnection> connection;
   ReplicaLoad load;
-  bool is_there = false;   ///< It is connected, and does not drain.
-  std::string difference;  ///< See ReplicaGroups::DifferenceOf; as it was logged last.
+  bool is_there = false;     ///< It is connected, and does not drain.
+  std::string difference;    ///< See ReplicaGroups::DifferenceOf; as it was logged last.
+  std::size_t suspects = 0;  ///< See Forwarder.
+  /// Ends when requests do not wait for it any longer to say what it is.
+  std::optional<boost::asio::steady_timer> unknown_timer;
 };
 
 /// A front's replicas: those that are listed, their connections, and the groups that they form.
@@ -38,6 +47,18 @@ class Replicas {
   /// round, or has said its state.
   void OnChange(std::function<void()> changed) { changed_ = std::move(changed); }
   void SetList(const std::vector<ListedReplica>& list);
+  /// See ReplicaGroups.
+  void Pin(ReplicaFacts facts);
+  /// Sends a replica no further requests, until it is undone: also if it leaves and comes back.
+  /// Returns how many requests it has and has not replied to. A 404 if it is not listed, a 409 if
+  /// no other replica of its model is there.
+  proto::Expected<std::size_t> Drain(const std::string& name, bool undo);
+  bool IsDrained(const std::string& name) const { return drained_.contains(name); }
+  /// How often a connection of this name was lost, wherever the replica was.
+  std::uint64_t LossesOf(const std::string& name) const {
+    const auto found = losses_.find(name);
+    return found == losses_.end() ? 0 : found->second;
+  }
   /// Ends all connections. What is in flight is lost.
   void Close();
 
@@ -51,6 +72,8 @@ class Replicas {
   std::shared_ptr<Replica> Begin(const ListedReplica& listed);
   void Retire(const std::shared_ptr<Replica>& replica);
   void OnStatus(const std::string& name, Replica& replica);
+  /// Whether another replica of its model is there.
+  bool HasAnother(const std::string& name, const Replica& replica) const;
   void OnLost(const std::string& name, Replica& replica);
   /// Lets it join or leave its group.
   void SetThere(const std::string& name, Replica& replica, bool is_there);
@@ -61,6 +84,8 @@ class Replicas {
   const std::shared_ptr<const ReplicaOptions> options_;
   std::function<void()> changed_;
   std::map<std::string, std::shared_ptr<Replica>> listed_;
+  std::set<std::string> drained_;                ///< Names; see Drain.
+  std::map<std::string, std::uint64_t> losses_;  ///< By name; see LossesOf.
   std::vector<std::shared_ptr<ReplicaConnection>> retired_;
   ReplicaGroups groups_;
 };

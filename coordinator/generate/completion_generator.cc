@@ -1,6 +1,7 @@
 #include "coordinator/generate/completion_generator.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "coordinator/generate/token_texts.h"
@@ -111,11 +112,20 @@ TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
     reason = FinishReason::kLength;
   }
   Give(std::move(text), *token, std::move(scored), reason);
-  return reason ? Choice{Choice::Kind::kEnd, 0} : Choice{Choice::Kind::kToken, *token};
+  return reason || differs_ ? Choice{Choice::Kind::kEnd, 0} : Choice{Choice::Kind::kToken, *token};
 }
 
 bool CompletionGenerator::HasText(TokenId token) const {
   return !options_.skip_special_tokens || !tokenizer_->IsSpecial(token);
+}
+
+CompletionPosition CompletionGenerator::Reach(TokenId token,
+                                              const std::optional<ScoredToken>& scored) {
+  digest_.Add(std::as_bytes(std::span(&token, 1)));
+  if (scored) {
+    digest_.Add(std::as_bytes(std::span(&scored->logprob, 1)));
+  }
+  return {.tokens = std::ssize(output_.token_ids), .digest = digest_.value()};
 }
 
 void CompletionGenerator::Give(std::string text, TokenId token, std::optional<ScoredToken> scored,
@@ -126,8 +136,15 @@ void CompletionGenerator::Give(std::string text, TokenId token, std::optional<Sc
   if (scored) {
     output_.scored.push_back(*scored);
   }
-  if (on_delta_) {
-    CompletionDelta delta{.text = std::move(text), .token_ids = {token}, .finish_reason = reason};
+  const CompletionPosition reached = Reach(token, scored);
+  const CompletionPosition& sent = options_.sent;
+  if (reached.tokens == sent.tokens) {
+    differs_ = reached != sent;
+  } else if (reached.tokens < sent.tokens) {
+    differs_ = reason.has_value();
+  } else if (on_delta_) {
+    CompletionDelta delta{
+        .text = std::move(text), .token_ids = {token}, .finish_reason = reason, .reached = reached};
     if (scored) {
       delta.scored.push_back(*std::move(scored));
     }

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "coordinator/generate/completion_options.h"
+#include "coordinator/generate/completion_position.h"
 #include "coordinator/generate/scored_token.h"
 #include "coordinator/generate/stop_strings.h"
 #include "coordinator/generate/text_stream.h"
 #include "coordinator/generate/token_sampler.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/text/tokenizer.h"
+#include "proto/base/digest.h"
 
 namespace scorecast::coordinator {
 
@@ -32,6 +34,7 @@ struct CompletionDelta {
   std::vector<TokenId> token_ids;
   std::optional<FinishReason> finish_reason;  ///< Set in the last delta.
   std::vector<ScoredToken> scored;            ///< [token_ids], or empty without `logprobs`.
+  CompletionPosition reached{};               ///< Where the delta ends.
 };
 
 struct CompletionOutput {
@@ -45,8 +48,9 @@ struct CompletionOutput {
 /// completion.
 class CompletionGenerator : public TokenChooser {
  public:
-  /// Called on the computing thread, once for each token. The last delta has a finish_reason. A
-  /// completion that stops because a row is not finite has no such delta.
+  /// Called on the computing thread, once for each token behind CompletionOptions::sent. The last
+  /// delta has a finish_reason. A completion that stops because a row is not finite, or because it
+  /// differs, has no such delta.
   using OnDelta = std::function<void(CompletionDelta)>;
 
   /// `tokenizer` may be null: the text then stays empty, and no stop string is found. `context` are
@@ -61,12 +65,16 @@ class CompletionGenerator : public TokenChooser {
 
   /// False if a row was not finite, which ended the completion.
   bool is_finite() const { return is_finite_; }
+  /// True if what was sent has other tokens, which ended the completion.
+  bool differs() const { return differs_; }
   /// Complete when the job is done.
   const CompletionOutput& output() const { return output_; }
 
  private:
   void Give(std::string text, TokenId token, std::optional<ScoredToken> scored,
             std::optional<FinishReason> reason);
+  /// Where the completion is with this token as its last one.
+  CompletionPosition Reach(TokenId token, const std::optional<ScoredToken>& scored);
 
   bool HasText(TokenId token) const;
 
@@ -90,6 +98,8 @@ class CompletionGenerator : public TokenChooser {
   std::optional<TokenId> unscored_;
   std::int64_t text_offset_;  ///< Of the next token, in characters.
   bool is_finite_ = true;
+  bool differs_ = false;
+  proto::Digest digest_;
   CompletionOutput output_;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/generate/completion_position.h"
 #include "coordinator/generate/token_adjustments.h"
 #include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
@@ -45,6 +46,8 @@ struct CompletionOptions {
   std::optional<std::int64_t> logprobs;
   /// With `logprobs`: unless the list is empty, these tokens get theirs instead of the best ones.
   proto::LabelList logprob_token_ids;
+  /// How far the completion was sent by another server. Deltas begin behind that.
+  CompletionPosition sent{};
 };
 
 }  // namespace scorecast::coordinator

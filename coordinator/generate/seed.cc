@@ -19,7 +19,9 @@ std::uint64_t Mixed(std::uint64_t bits) {
 }  // namespace
 
 std::uint64_t RandomBits() {
-  std::random_device device;
+  // Kept, because it asks the CPU what that can do when it is made, which takes tens of
+  // microseconds in a virtual machine.
+  thread_local std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
 }
 

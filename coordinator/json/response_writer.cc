@@ -10,6 +10,7 @@
 #include "proto/base/check.h"
 #include "proto/http_responses.pb.h"
 #include "proto/scorecast.pb.h"
+#include "proto/wire/error_message.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -257,16 +258,6 @@ std::string ResponseJson(const Message& response, const ResponseForm& form) {
 std::string ResponseJson(const Message& response) {
   const google::protobuf::Descriptor& type = *response.GetDescriptor();
   return ResponseJson(response, FormOf(type, type));
-}
-
-void ToMessage(const proto::Error& error, v1::Error& message) {
-  message.set_code(error.code);
-  message.set_reason(error.reason);
-  message.set_message(error.message);
-  message.set_param(error.param);
-  if (error.retry_after_seconds) {
-    message.set_retry_after_seconds(*error.retry_after_seconds);
-  }
 }
 
 const ResponseForm& ErrorForm() {

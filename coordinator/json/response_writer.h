@@ -12,10 +12,6 @@ namespace google::protobuf {
 class Message;
 }  // namespace google::protobuf
 
-namespace scorecast::v1 {
-class Error;
-}  // namespace scorecast::v1
-
 namespace scorecast::coordinator {
 
 /// What a response has beside its message. Fields are the message's own, by number.
@@ -32,8 +28,6 @@ void WriteResponse(const google::protobuf::Message& response, const ResponseForm
 std::string ResponseJson(const google::protobuf::Message& response, const ResponseForm& form);
 /// In the form that its own type describes.
 std::string ResponseJson(const google::protobuf::Message& response);
-
-void ToMessage(const proto::Error& error, v1::Error& message);
 
 /// SGLang's flat error body: {"object":"error","message":…,"type":…,"param":…,"code":…,"reason":…}.
 const ResponseForm& ErrorForm();

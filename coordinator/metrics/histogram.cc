@@ -27,7 +27,7 @@ prometheus::ClientMetric Histogram::Collect(MetricLabels labels) const {
         bucket < bounds_.size() ? bounds_[bucket] : std::numeric_limits<double>::infinity();
     histogram.bucket.push_back({histogram.sample_count, bound});
   }
-  histogram.sample_sum = sum_.load(std::memory_order_relaxed);
+  histogram.sample_sum = sum();
   return metric;
 }
 

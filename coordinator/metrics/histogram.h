@@ -21,6 +21,8 @@ class Histogram {
 
   void Observe(double value);
   prometheus::ClientMetric Collect(MetricLabels labels) const;
+  /// Of all values.
+  double sum() const { return sum_.load(std::memory_order_relaxed); }
 
  private:
   const std::span<const double> bounds_;

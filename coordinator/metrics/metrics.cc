@@ -7,13 +7,26 @@
 #include <string>
 #include <utility>
 
+#include <malloc.h>
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 
 #include "coordinator/metrics/status_metrics.h"
 
+/// The sanitizers define this function, because mallinfo2 does not know their allocator. It is null
+/// in other builds.
+extern "C" [[gnu::weak]] std::size_t __sanitizer_get_current_allocated_bytes();
+
 namespace scorecast::coordinator {
 namespace {
+
+std::int64_t HeapOfThisProcess() {
+  if (__sanitizer_get_current_allocated_bytes != nullptr) {
+    return static_cast<std::int64_t>(__sanitizer_get_current_allocated_bytes());
+  }
+  const struct mallinfo2 heap = mallinfo2();
+  return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
+}
 
 Families ProcessFamilies() {
   const ProcessMemory memory = MemoryOfThisProcess();
@@ -24,6 +37,8 @@ Families ProcessFamilies() {
             static_cast<double>(memory.resident)),
       Gauge("process_virtual_memory_bytes", "Virtual memory of rank 0.",
             static_cast<double>(memory.virtual_size)),
+      Gauge("scorecast_heap_bytes", "What rank 0 has allocated and not freed.",
+            static_cast<double>(memory.heap)),
       Gauge("process_start_time_seconds", "Time at which rank 0 was started, of the Unix epoch.",
             start_of_this_process),
   };
@@ -92,10 +107,10 @@ ProcessMemory MemoryOfThisProcess() {
   std::int64_t virtual_pages = 0;
   std::int64_t resident_pages = 0;
   if (!(file >> virtual_pages >> resident_pages)) {
-    return {};
+    virtual_pages = resident_pages = 0;
   }
   const std::int64_t page = sysconf(_SC_PAGESIZE);
-  return {resident_pages * page, virtual_pages * page};
+  return {resident_pages * page, virtual_pages * page, HeapOfThisProcess()};
 }
 
 double StartOfThisProcess() {

@@ -53,6 +53,8 @@ Resource MetricsResource(const Metrics& metrics, std::function<ServiceStatus()> 
 struct ProcessMemory {
   std::int64_t resident = 0;  ///< Includes memory that is shared with other processes.
   std::int64_t virtual_size = 0;
+  /// What is allocated and not freed. The allocator keeps freed memory, which stays resident.
+  std::int64_t heap = 0;
 };
 
 ProcessMemory MemoryOfThisProcess();

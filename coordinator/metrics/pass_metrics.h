@@ -14,6 +14,8 @@ class PassMetrics {
   /// Called on the computing thread, so it takes no lock.
   void OnPass(const PassSummary& pass);
   Families Collect() const;
+  /// Time of all passes.
+  double seconds() const { return seconds_.sum(); }
 
  private:
   Histogram rows_;

@@ -68,6 +68,15 @@ void RequestMetrics::Count(std::string_view endpoint, std::string_view client, i
   ++client_requests_[{std::string(endpoint), std::string(client), code}];
 }
 
+std::int64_t RequestMetrics::ended() const {
+  const std::lock_guard lock(mutex_);
+  std::int64_t ended = 0;
+  for (const auto& [kind, count] : requests_) {
+    ended += count;
+  }
+  return ended;
+}
+
 Families RequestMetrics::Collect() const {
   Families families = CollectRequests();
   Append(families, CollectResponses());

@@ -37,6 +37,8 @@ class RequestMetrics : public RequestObserver {
   void OnEnd(const RequestEnd& end) override;
   void OnIoWait(Clock::duration wait) override;
   Families Collect() const;
+  /// Requests that have ended, of all endpoints and clients.
+  std::int64_t ended() const;
 
  private:
   /// The responses of one endpoint.

@@ -27,6 +27,8 @@ Families QueueFamilies(const SchedulerStatus& status) {
             status.oldest_wait_seconds),
       Gauge("scorecast_queue_predicted_seconds", "Predicted time of all prompt rows that wait.",
             status.predicted_seconds),
+      Gauge("scorecast_running_requests", "Requests that have begun and are not computed.",
+            Number(status.running_jobs)),
       Gauge("scorecast_running_completions", "Completions that are being generated.",
             Number(status.running_completions)),
   };
@@ -53,8 +55,13 @@ Families PassTimeFamilies(const PassTimes& times) {
   };
 }
 
-Families CacheFamilies(const BlockCacheCounters& cache, std::int64_t page_bytes) {
+Families CacheFamilies(const SchedulerStatus& status, std::int64_t page_bytes) {
+  const BlockCacheCounters& cache = status.cache;
   return {
+      Gauge("scorecast_kv_pages", "All pages of K/V.", Number(status.kv_pages)),
+      Gauge("scorecast_kv_usage",
+            "Share of the pages of K/V that unfinished requests hold, from 0 to 1.",
+            status.kv_usage()),
       Counter("scorecast_cache_lookup_tokens_total",
               "Tokens of prefixes and blocks that were looked up in the K/V cache.",
               Number(cache.asked_tokens)),
@@ -128,7 +135,7 @@ Families ClientFamilies(const ClientsStatus& clients) {
 Families FamiliesOf(const ServiceStatus& status, std::int64_t page_bytes) {
   Families families = QueueFamilies(status.scheduler);
   Append(families, PassTimeFamilies(status.scheduler.pass_times));
-  Append(families, CacheFamilies(status.scheduler.cache, page_bytes));
+  Append(families, CacheFamilies(status.scheduler, page_bytes));
   Append(families, RankFamilies(status.cluster));
   if (status.clients) {
     Append(families, ClientFamilies(*status.clients));

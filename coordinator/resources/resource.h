@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "coordinator/resources/reply_field.h"
+
 namespace scorecast::coordinator {
 
 /// The reply to a GET of a resource.
@@ -13,6 +15,7 @@ struct ResourceContent {
   int status = 200;  ///< An HTTP status code.
   std::string content_type = "application/json";
   std::string body;
+  ReplyFields fields = {};  ///< Further fields of the reply's header.
 };
 
 /// A content that any number of replies share, so that each takes no memory for a copy of it.

@@ -30,7 +30,12 @@ bool Call::Leave() {
 
 void Call::Accept(std::unique_ptr<EndpointRequest> request, std::int64_t reply_bytes, Held room,
                   std::optional<Clock::time_point> deadline) {
-  streams_ = request != nullptr && request->streams();
+  if (request != nullptr) {
+    streams_ = request->streams();
+    request->default_seed = default_seed_;
+    request->identity = identity_;
+    request->sent = std::move(sent_);
+  }
   reply_bytes_ = reply_bytes;
   deadline_ = deadline;
   request_ = std::move(request);
@@ -79,8 +84,10 @@ void Call::Delta(std::size_t output, CompletionDelta delta) {
 }
 
 std::unique_ptr<EndpointResponse> Call::FormDelta(std::size_t output, CompletionDelta delta) const {
+  const CompletionPosition reached = delta.reached;
   auto response = form_delta_(output, std::move(delta));
   response->SetModel(model_);
+  response->SetPosition({output, reached});
   return response;
 }
 

@@ -78,6 +78,13 @@ class Call : public std::enable_shared_from_this<Call> {
   void SetLatest(Clock::time_point latest) { latest_ = latest; }
   /// `bytes` are those of the request. They stay held until it is prepared or over.
   void HoldBytes(Held bytes) { bytes_ = std::move(bytes); }
+  /// What the transport gives the request: see EndpointRequest.
+  void SetDefaults(std::optional<std::uint64_t> seed, std::optional<ResponseIdentity> identity) {
+    default_seed_ = seed;
+    identity_ = identity;
+  }
+  /// See EndpointRequest::sent.
+  void SetSent(SentPositions sent) { sent_ = std::move(sent); }
 
   // For the transport, at any time.
 
@@ -169,6 +176,9 @@ class Call : public std::enable_shared_from_this<Call> {
   std::optional<Clock::time_point> deadline_;
   bool streams_ = false;
   std::int64_t reply_bytes_ = 0;
+  std::optional<std::uint64_t> default_seed_;
+  std::optional<ResponseIdentity> identity_;
+  SentPositions sent_;
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_over_ = false;
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "coordinator/endpoints/url_pattern.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/models/interruption.h"
 
@@ -114,17 +113,6 @@ RequestService::~RequestService() {
   RefuseAll();
   std::unique_lock lock(mutex_);
   over_.wait(lock, [this] { return active_.empty(); });
-}
-
-const Endpoint* RequestService::FindByUrl(std::string_view url) const {
-  const auto find = [&](const auto& is_that_of) -> const Endpoint* {
-    const auto found = std::ranges::find_if(endpoints_, [&](const Endpoint* one) {
-      return std::ranges::any_of(one->urls(), is_that_of);
-    });
-    return found == endpoints_.end() ? nullptr : *found;
-  };
-  const Endpoint* const own = find([url](std::string_view one) { return one == url; });
-  return own != nullptr ? own : find([url](std::string_view one) { return StandsFor(one, url); });
 }
 
 const Endpoint* RequestService::FindByMessageField(int field) const {

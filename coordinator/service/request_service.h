@@ -49,7 +49,9 @@ class RequestService {
   EndpointList endpoints() const { return endpoints_; }
   // Both return null if no endpoint matches. The field 0 (v1::Request::ENDPOINT_NOT_SET) matches
   // none.
-  const Endpoint* FindByUrl(std::string_view url) const;
+  const Endpoint* FindByUrl(std::string_view url) const {
+    return coordinator::FindByUrl(endpoints_, url);
+  }
   const Endpoint* FindByMessageField(int field) const;
 
   /// The name of the model that is served.

@@ -9,6 +9,7 @@
 #include "coordinator/schedule/job.h"
 #include "launcher/client/client_command.h"
 #include "launcher/client/decide_command.h"
+#include "launcher/client/drain_command.h"
 #include "launcher/client/rerank_command.h"
 #include "launcher/client/score_command.h"
 
@@ -190,6 +191,16 @@ void AddDecideFlags(CLI::App& app, DecideFlags& flags) {
   app.add_flag("--x-label-mass", flags.x_label_mass,
                "Also how much of the model's probability the labels of the options have together");
   AddClientFlags(app, flags);
+}
+
+void AddDrainFlags(CLI::App& app, DrainFlags& flags) {
+  app.add_option("NAME", flags.replica, "Name of the service in the front's --replicas")
+      ->required();
+  app.add_option("--front-key", flags.front_key,
+                 "File with the front's key, alone in its first line: that of scorecast front")
+      ->required()
+      ->type_name("FILE");
+  AddConnectionFlags(app, flags);
 }
 
 }  // namespace scorecast::launcher

@@ -7,6 +7,7 @@ class App;
 namespace scorecast::launcher {
 
 struct DecideFlags;
+struct DrainFlags;
 struct RerankFlags;
 struct ScoreFlags;
 struct ServerFlags;
@@ -21,5 +22,8 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags);
 void AddScoreFlags(CLI::App& app, ScoreFlags& flags);
 void AddRerankFlags(CLI::App& app, RerankFlags& flags);
 void AddDecideFlags(CLI::App& app, DecideFlags& flags);
+
+/// All flags of the commands that drain a replica.
+void AddDrainFlags(CLI::App& app, DrainFlags& flags);
 
 }  // namespace scorecast::launcher

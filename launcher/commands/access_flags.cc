@@ -12,17 +12,19 @@
 
 namespace scorecast::launcher {
 
-void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
+void AddAccessFlags(CLI::App& app, AccessFlags& flags, bool has_fronts) {
   app.add_option("--api-keys", flags.api_keys,
                  "File of the keys with which clients are let in: lines NAME KEY, or NAME "
                  "sha256:HEX, and limits behind them (docs/keys.md). Read again when it changes. "
                  "Needed as soon as --host is not a loopback address")
       ->type_name("FILE");
-  app.add_option(
-         "--front-key", flags.front_keys,
-         "File with the key of a front, which is trusted to let clients in and to say whose "
-         "requests it passes on; its lines are those of --api-keys")
-      ->type_name("FILE");
+  if (has_fronts) {
+    app.add_option(
+           "--front-key", flags.front_keys,
+           "File with the key of a front, which is trusted to let clients in and to say whose "
+           "requests it passes on; its lines are those of --api-keys")
+        ->type_name("FILE");
+  }
   app.add_flag("--insecure", flags.insecure,
                "Lets everybody in without a key, although --host is not a loopback address");
   app.add_flag("--open-metrics", flags.open_metrics,

@@ -16,7 +16,7 @@ namespace scorecast::launcher {
 
 class ListeningSockets;
 
-/// The flags of `serve` that say who is let in.
+/// The flags of `serve` and `front` that say who is let in.
 struct AccessFlags {
   std::filesystem::path api_keys;    ///< A file of keys; empty: everybody is let in.
   std::filesystem::path front_keys;  ///< A file of the keys of fronts; empty: there is none.
@@ -25,7 +25,8 @@ struct AccessFlags {
   std::vector<std::string> proxies;  ///< See TrustedProxies::Add.
 };
 
-void AddAccessFlags(CLI::App& app, AccessFlags& flags);
+/// `has_fronts`: a front may be let in, so there is --front-key.
+void AddAccessFlags(CLI::App& app, AccessFlags& flags, bool has_fronts);
 
 /// The keys; null if there are none. Throws StartupError if the flags contradict each other, or if
 /// the file cannot be read or has a fault.

@@ -3,30 +3,26 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
-#include <unistd.h>
-
 #include "coordinator/schedule/queue/scheduler.h"
 #include "coordinator/schedule/queue/scheduler_status.h"
 #include "coordinator/service/request_service.h"
 #include "coordinator/transports/batch/batch.h"
-#include "coordinator/transports/batch/batch_progress.h"
 #include "coordinator/transports/batch/run_files.h"
+#include "coordinator/transports/batch/service_lines.h"
+#include "launcher/commands/batch_run.h"
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/dry_run.h"
 #include "launcher/engine/build_id.h"
 #include "launcher/engine/engine.h"
 #include "launcher/engine/run_settings.h"
-#include "launcher/log/progress_log.h"
 #include "launcher/log/status_log.h"
-#include "proto/base/count.h"
 #include "proto/base/error.h"
 #include "proto/log/log.h"
 #include "proto/mpi/communicator.h"
@@ -36,18 +32,8 @@
 namespace scorecast::launcher {
 namespace {
 
-using coordinator::Batch;
 using coordinator::BatchSummary;
 using coordinator::RunFiles;
-
-/// At the second signal the process ends, and with it the job, whatever it is doing. The output
-/// written by then stays, and the run can be continued.
-void EndAtSecond(int received) {
-  if (received > 1) {
-    proto::LogWarning("second signal: ending at once");
-    _exit(kExitInterrupted);
-  }
-}
 
 coordinator::RunOptions RunOptionsOf(const BatchFlags& flags, const Engine& engine) {
   return {.input = flags.input,
@@ -65,71 +51,6 @@ coordinator::RunOptions RunOptionsOf(const BatchFlags& flags, const Engine& engi
           .is_dry_run = flags.dry_run};
 }
 
-void LogBegin(const BatchFlags& flags, const RunFiles& files) {
-  proto::LogInfo("--seed {}: the seed of completions whose requests give none", files.seed());
-  if (!files.no_resumption_reason().empty()) {
-    proto::LogInfo("this run cannot go on if it is ended early, because {}",
-                   files.no_resumption_reason());
-  }
-  if (files.begin().records() > 0) {
-    proto::LogInfo("going on behind record {} of {}", files.begin().records(), flags.output);
-  }
-  if (!files.other_build().empty()) {
-    proto::LogWarning("another build of scorecast began this run ({}): its bits may differ",
-                      files.other_build());
-  }
-}
-
-void LogEnd(const BatchFlags& flags, const RunFiles& files, const BatchSummary& summary) {
-  if (summary.left_because) {
-    proto::LogError("the line behind record {} cannot be computed now: {} {}: {}",
-                    summary.end.records(), summary.left_because->code, summary.left_because->reason,
-                    summary.left_because->message);
-  }
-  if (summary.is_interrupted) {
-    proto::LogInfo("ended early behind record {} of {}{}", summary.end.records(), flags.output,
-                   files.no_resumption_reason().empty() ? ": the same command goes on" : "");
-  }
-  proto::LogInfo("{} answered, {} refused, {}", summary.end.succeeded, summary.end.refused,
-                 proto::Count(summary.end.error_records, "error record"));
-}
-
-BatchSummary RunLines(const BatchFlags& flags, RunFiles& files,
-                      coordinator::RequestService& service,
-                      const std::function<proto::ClusterStatus()>& cluster_status) {
-  LogBegin(flags, files);
-  files.Begin();
-  coordinator::BatchProgress progress;
-  coordinator::BatchOptions options;
-  options.progress = &progress;
-  options.seed = files.seed();
-  options.created = files.created();
-  options.share = flags.share;
-  options.begin = files.begin();
-  options.stop_reading = [&files] { files.StopReading(); };
-  Batch batch(files.input(), files, service, options);
-  EndSignals::Get().Handle([&batch](int received, int signal) {
-    EndAtSecond(received);
-    proto::LogInfo("{}: ending after the pass in flight", strsignal(signal));
-    batch.Interrupt();
-  });
-  BatchSummary summary;
-  {
-    const ProgressLog progress_log(progress, files.input().position(), files.input().size(),
-                                   cluster_status);
-    summary = batch.Run();
-  }
-  EndSignals::Get().Handle([](int received, int) { EndAtSecond(received); });
-  if (summary.failure.empty()) {
-    if (summary.is_interrupted) {
-      files.Leave();
-    } else {
-      files.Finish(summary.end);
-    }
-  }
-  return summary;
-}
-
 /// Called on rank 0. Requests are read on a thread of their own; plans are run on this thread.
 int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   shard::QueuedCluster cluster(engine.runner(), engine.limits());
@@ -141,7 +62,9 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   std::exception_ptr fault;
   std::thread requests([&] {
     try {
-      summary = RunLines(flags, files, service, [&cluster] { return cluster.Status(); });
+      coordinator::ServiceLines lines(service);
+      summary = RunLines(flags, files, lines, "after the pass in flight",
+                         [&cluster] { return cluster.Status(); });
     } catch (...) {
       fault = std::current_exception();
     }
@@ -167,8 +90,7 @@ int RunRankZero(const BatchFlags& flags, Engine& engine, RunFiles& files) {
   }
   LogEnd(flags, files, summary);
   LogCache(scheduler.cache_counters(), engine);
-  const int code = summary.ExitCode();
-  return code == kExitLinesFailed && flags.ok_with_refusals ? kExitOk : code;
+  return ExitCodeOf(flags, summary);
 }
 
 /// The ranks that --ranks plans. Null without the flag.

@@ -9,12 +9,10 @@
 
 #include "coordinator/text/steps/encode_options.h"
 #include "coordinator/transports/batch/line_share.h"
-#include "coordinator/transports/connection/socket_options.h"
-#include "coordinator/transports/http/http_options.h"
 #include "launcher/client/client_command.h"
-#include "launcher/commands/access_flags.h"
+#include "launcher/commands/listening_flags.h"
+#include "launcher/commands/replica_flags.h"
 #include "launcher/engine/engine_flags.h"
-#include "proto/tls/tls_context.h"
 
 namespace scorecast::launcher {
 
@@ -30,7 +28,8 @@ inline constexpr int kExitRanksStuck = 72;
 inline constexpr int kExitInterrupted = 75;
 
 struct BatchFlags {
-  EngineFlags engine;
+  EngineFlags engine;                 ///< Not used with replicas, but for the level of the log.
+  ReplicaFlags replicas;              ///< What computes the lines; empty: this job.
   std::string input;                  ///< A path, or "-" for standard input.
   std::string output;                 ///< A path, or "-" for standard output.
   std::optional<std::uint64_t> seed;  ///< See BatchOptions::seed; drawn if it is not set.
@@ -42,25 +41,21 @@ struct BatchFlags {
   int ranks_per_host = 1;         ///< Of these, ranks on each host.
 };
 
-struct ServeFlags {
+struct ServeFlags : ListeningFlags {
   EngineFlags engine;
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 7400;  ///< Port of the request socket; 0: any free one.
-  int http_port = 7480;       ///< 0: any free one; -1: no HTTP.
-  int health_port = -1;       ///< 0: any free one; -1: none.
-  AccessFlags access;
+  int health_port = -1;                ///< 0: any free one; -1: none.
   std::filesystem::path address_file;  ///< See AddressFile; empty: none.
-  coordinator::HttpOptions http;       ///< The resources and refused URLs are added later.
-  proto::TlsServerFiles tls_files;     ///< No TLS if there is no certificate.
-  coordinator::SocketOptions socket;   ///< The server takes `max_request_bytes` from `engine`.
   std::int64_t max_pass_ms = 200;      ///< 0: without bound.
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
-  std::int64_t max_wait_ms = 30'000;  ///< 0: without limit.
   int io_threads = 2;
   bool metrics_clients = false;  ///< Whether /metrics names clients.
-  /// How long accepted requests may still be computed after a signal to end.
-  std::chrono::seconds drain_time{10};
+  bool no_page = false;          ///< GET / is no page, but the same as GET /health.
+};
+
+struct FrontFlags : ListeningFlags, ReplicaFlags {
+  int io_threads = 2;
+  std::string log_level = "info";
 };
 
 struct SuperviseFlags {
@@ -90,8 +85,12 @@ struct TokenizeFlags {
 
 /// Called on every rank of the job.
 int RunBatchCommand(const BatchFlags& flags);
+/// The same by replicas, without MPI.
+int RunReplicaBatchCommand(const BatchFlags& flags);
 /// Called on every rank of the job. Returns after a signal has ended the server.
 int RunServeCommand(const ServeFlags& flags);
+/// Stands before several services. Returns after a signal has ended it.
+int RunFrontCommand(const FrontFlags& flags);
 /// Runs a service and starts it again when it fails.
 int RunSuperviseCommand(const SuperviseFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);

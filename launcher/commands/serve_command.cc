@@ -22,7 +22,9 @@
 #include "coordinator/endpoints/refused_urls.h"
 #include "coordinator/endpoints/tei/tei_endpoints.h"
 #include "coordinator/metrics/metrics.h"
+#include "coordinator/page/page.h"
 #include "coordinator/request/model_kind.h"
+#include "coordinator/request/value_limit.h"
 #include "coordinator/resources/model_resources.h"
 #include "coordinator/resources/openapi.h"
 #include "coordinator/resources/resource.h"
@@ -30,6 +32,7 @@
 #include "coordinator/schedule/queue/scheduler_status.h"
 #include "coordinator/service/request_service.h"
 #include "coordinator/status/health.h"
+#include "coordinator/status/service_load.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/http/http_protocol.h"
@@ -179,6 +182,11 @@ struct Service {
                                 }}),
         requests(engine.config(), engine.tokenizer(), engine.server_options(), scheduler,
                  coordinator::Endpoints(), coordinator::Clock::now, &metrics.requests),
+        load([this] { return scheduler.status(); },
+             [this] {
+               return coordinator::WorkDone{.requests = metrics.requests.ended(),
+                                            .pass_seconds = metrics.passes.seconds()};
+             }),
         server(std::in_place, requests, SocketOptionsOf(flags, keys), flags.io_threads) {}
 
   static coordinator::SocketOptions SocketOptionsOf(const ServeFlags& flags, const Keys& keys) {
@@ -200,6 +208,7 @@ struct Service {
   shard::QueuedCluster cluster;
   coordinator::Scheduler scheduler;
   coordinator::RequestService requests;
+  coordinator::LoadMeter load;
   std::optional<coordinator::RequestServer> server;
 };
 
@@ -270,7 +279,7 @@ std::vector<coordinator::Resource> StateResourcesOf(const ServeFlags& flags, con
 }
 
 /// The resources that clients read with GET: the state of the service, the model, the tokenizer,
-/// and the document that describes all of these and the endpoints. `service` as above.
+/// the document that describes all of these and the endpoints, and the page. `service` as above.
 std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const Engine& engine,
                                                const Service& service) {
   const coordinator::ServiceFacts facts{
@@ -291,6 +300,9 @@ std::vector<coordinator::Resource> ResourcesOf(const ServeFlags& flags, const En
   resources.push_back(coordinator::TokenizerInfoResource(flags.engine.model));
   resources.push_back(
       coordinator::OpenApiResource(coordinator::Endpoints(), resources, facts.version));
+  // Some clients take GET / for the health of a service.
+  resources.push_back(flags.no_page ? At("/", coordinator::HealthResource())
+                                    : coordinator::PageResource());
   return resources;
 }
 
@@ -339,7 +351,6 @@ coordinator::ListenOptions HttpListenOptions(const ListeningSockets& sockets,
 void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSockets& sockets,
                      Service& service) {
   coordinator::HttpOptions options;
-  options.web.has_endpoints = false;
   options.web.resources = StateResourcesOf(flags, engine, service);
   options.is_on_loopback = sockets.IsOnLoopback(kHealthSocket);
   options.allowed_hosts = flags.http.allowed_hosts;
@@ -350,7 +361,7 @@ void ListenForProbes(const ServeFlags& flags, const Engine& engine, ListeningSoc
                  (flags.tls_files.certificate.empty() ? "" : " (without TLS)"));
   service.server->ListenForProbes(
       sockets.Take(kHealthSocket).Release(),
-      coordinator::MakeHttpProtocol(service.requests, std::move(options)),
+      coordinator::MakeHttpProtocol(/*endpoints=*/{}, std::move(options)),
       HttpListenOptions(sockets, kHealthSocket));
 }
 
@@ -361,7 +372,8 @@ coordinator::ServerFacts FactsOf(const ServeFlags& flags, const Engine& engine) 
           .kind = std::string(coordinator::NameOf(coordinator::KindOf(engine.config()))),
           .fingerprint = FingerprintOf(RunSettingsOf(flags.engine, engine)),
           .dtype = engine.dtype(),
-          .kernel_set = engine.kernels()};
+          .kernel_set = engine.kernels(),
+          .max_values = coordinator::MaxValues(engine.config(), engine.server_options())};
 }
 
 /// Opens the service to its clients.
@@ -374,13 +386,14 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
   };
   // Fronts ask for the same over the request socket, also without a port for HTTP.
   const coordinator::WebOptions web = WebOptionsOf(flags, engine, service);
-  service.server->Listen(
-      sockets.Take(kRequestSocket).Release(),
-      coordinator::MakeFrameProtocol(service.requests, FactsOf(flags, engine), state, web),
-      {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
+  service.server->Listen(sockets.Take(kRequestSocket).Release(),
+                         coordinator::MakeFrameProtocol(service.requests.endpoints(),
+                                                        FactsOf(flags, engine), state, web),
+                         {.tls = tls_files, .protocols = {std::string(proto::kTlsProtocol)}});
   if (flags.http_port >= 0) {
     coordinator::HttpOptions options = flags.http;
     options.web = web;
+    options.load = [&service] { return service.load.Get(); };
     options.is_on_loopback = sockets.IsOnLoopback(kHttpSocket);
     if (!options.is_on_loopback && !options.allowed_hosts.empty()) {
       proto::LogWarning(
@@ -390,9 +403,9 @@ void Listen(const ServeFlags& flags, const Engine& engine, ListeningSockets& soc
     coordinator::ListenOptions listen = HttpListenOptions(sockets, kHttpSocket);
     listen.tls = tls_files;
     listen.protocols = {"http/1.1", "http/1.0"};
-    service.server->Listen(sockets.Take(kHttpSocket).Release(),
-                           coordinator::MakeHttpProtocol(service.requests, std::move(options)),
-                           listen);
+    service.server->Listen(
+        sockets.Take(kHttpSocket).Release(),
+        coordinator::MakeHttpProtocol(service.requests.endpoints(), std::move(options)), listen);
   }
   if (flags.health_port >= 0) {
     ListenForProbes(flags, engine, sockets, service);

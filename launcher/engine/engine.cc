@@ -143,6 +143,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   // Hosts may differ in memory, but rank 0 assigns the same pages on all of them.
   proto::PlanLimits& plan = limits_.plan;
   plan.kept_kv_rows = group_.Min(plan.kept_kv_rows);
+  plan.longest_text = group_.Min(plan.longest_text);
   plan.text_rows = group_.Min(plan.text_rows);
   limits_.cached_pages =
       std::min(group_.Min(limits_.cached_pages), plan.kept_kv_rows / proto::kKvPageRows);
@@ -202,7 +203,7 @@ void Engine::Load(bool has_checksums) {
     if (config_.bidirectional) {
       const std::int64_t of_model =
           std::min(config_.max_position_embeddings, server_options_.max_text_tokens);
-      const std::int64_t of_memory = std::max(limits_.plan.max_rows, limits_.plan.text_rows);
+      const std::int64_t of_memory = std::max(limits_.plan.max_rows, limits_.plan.longest_text);
       proto::LogInfo(
           "the longest text: {}{}", proto::Count(std::min(of_model, of_memory), "token"),
           of_memory < of_model ? ", for memory; the model takes " + std::to_string(of_model) : "");

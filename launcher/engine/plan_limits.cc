@@ -16,6 +16,12 @@ using proto::kKvPageRows;
 /// Upper bound on the MiB of the cache if --kv-cache-mb is not given.
 constexpr std::int64_t kDefaultKvCacheMb = 1024;
 
+/// The reserve for short texts is this part of the longest text. If that has 8,192 tokens, texts of
+/// up to 512 are short: see PageQueue.
+constexpr std::int64_t kTextReservePart = 4;
+/// Rows that the reserve has at least, unless the longest text has fewer.
+constexpr std::int64_t kLeastTextReserve = 512;
+
 /// Rows of K/V for a sequence of `rows` in up to `segments` segments, each rounded up to granules.
 std::int64_t KvRowsOf(std::int64_t rows, std::int64_t segments) {
   return rows + (kKvGranule - 1) * segments + kKvGranule;
@@ -25,6 +31,17 @@ std::int64_t KvRowsOf(std::int64_t rows, std::int64_t segments) {
 /// segments are kept at a time: its prefix, and an item longer than a pass, or a completion.
 std::int64_t KeptRowsOf(std::int64_t rows) {
   return (rows + 2 * kKvPageRows) / kKvPageRows * kKvPageRows;
+}
+
+/// `rows` rounded up to whole pages.
+std::int64_t PageRowsOf(std::int64_t rows) {
+  return (rows + kKvPageRows - 1) / kKvPageRows * kKvPageRows;
+}
+
+/// Rows, in whole pages, of the buffers for texts that short texts have beside a longest one.
+std::int64_t ReserveBeside(std::int64_t longest_text) {
+  return PageRowsOf(
+      std::min(std::max(longest_text / kTextReservePart, kLeastTextReserve), longest_text));
 }
 
 std::int32_t Narrow(std::int64_t n) {
@@ -99,8 +116,13 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
     const std::int64_t of_a_page = needed();
     plan.text_rows += kKvPageRows;
     const std::int64_t page_bytes = (needed() - of_a_page) / memory.ranks;
-    plan.text_rows =
+    plan.longest_text =
         Narrow(std::min(config.max_position_embeddings, room / 2 / page_bytes * kKvPageRows));
+    const std::int64_t rows = PageRowsOf(plan.longest_text);
+    plan.text_rows = Narrow(rows);
+    const std::int64_t left = std::max<std::int64_t>(memory.bytes - needed(), 0) / memory.ranks;
+    plan.text_rows = Narrow(
+        rows + std::min(ReserveBeside(plan.longest_text), left / 2 / page_bytes * kKvPageRows));
   }
   if (needed() > memory.bytes) {
     const shard::MemoryEstimate estimate = shard::EstimateMemory(config, partition, plan, weights);

@@ -26,8 +26,8 @@ struct EngineLimits {
 /// passes takes at most half of the memory that weights and buffers leave; a request that needs
 /// more is refused. The cache and the running requests share these pages. Without --kv-cache-mb the
 /// cache takes a quarter of the memory that weights and buffers leave, and at most 1024 MB. A
-/// bidirectional model has no pages; what waits between the steps of its longest text takes at most
-/// half of that memory, too.
+/// bidirectional model caches nothing; what waits between the steps of its longest text takes at
+/// most half of that memory, too, and the reserve for short texts at most half of the rest.
 ///
 /// Throws StartupError with the figures if the buffers do not fit in memory.
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,

@@ -28,7 +28,7 @@ ProgressLog::ProgressLog(const coordinator::BatchProgress& progress, std::int64_
       cluster_status_(std::move(cluster_status)),
       has_bar_(MayDraw()),
       text_(size),
-      last_status_(cluster_status_()) {
+      last_status_(cluster_status_ ? cluster_status_() : proto::ClusterStatus()) {
   if (has_bar_) {
     // The cursor stays at the start of the bar, so that a line of the log replaces it.
     proto::EraseTerminalLine(true);
@@ -74,6 +74,9 @@ void ProgressLog::Sample() {
 void ProgressLog::LogLine() {
   if (!has_bar_) {
     proto::LogInfo("progress: {}", text_.Line());
+  }
+  if (!cluster_status_) {
+    return;
   }
   proto::ClusterStatus status = cluster_status_();
   if (const auto lagging = coordinator::LaggingRank(last_status_, status)) {

@@ -21,7 +21,7 @@ class ProgressLog {
  public:
   /// `begin` is the position in the input at which the run begins, and `size` is the input's size,
   /// if it is known. `progress` and everything that `cluster_status` uses must outlive the object.
-  /// `cluster_status` is called on a thread of the object.
+  /// `cluster_status` is called on a thread of the object; empty if there are no ranks.
   ProgressLog(const coordinator::BatchProgress& progress, std::int64_t begin,
               std::optional<std::int64_t> size,
               std::function<proto::ClusterStatus()> cluster_status);

@@ -51,6 +51,7 @@ PlanLimits TouchedLimits(const PlanLimits& limits) {
   PlanLimits touched = LimitsOfBuckets(limits, kTouchedBucket, kTouchedBucket);
   touched.pass_kv_rows = std::min(limits.pass_kv_rows, std::int32_t{4 * kTouchedBucket});
   touched.kept_kv_rows = 0;
+  touched.longest_text = 0;
   touched.text_rows = 0;
   return touched;
 }
@@ -105,9 +106,12 @@ void CheckBuckets(const ForwardPlan& plan, const PlanLimits& limits) {
           "a step computes rows of one text");
     const PlanSegment& text = plan.sequences.front().segments.front();
     const auto& [begin, end] = *plan.step;
-    Check(text.keys() <= limits.text_rows && text.kv == KvPlace{true, 0} &&
-              text.stored == text.compute_begin,
-          "a step's text has the place for texts");
+    Check(0 <= text.compute_begin && text.compute_begin <= text.compute_end && 0 <= text.later &&
+              text.keys() <= limits.longest_text && text.stored == text.compute_begin,
+          "a step computes rows of a text");
+    Check(text.kv.kept && 0 <= text.kv.first && text.kv.first % kKvPageRows == 0 &&
+              text.kv.first <= limits.text_rows - text.keys(),
+          "a step's text has a place in the buffers for texts");
     Check(0 <= begin && begin < end && end <= limits.layers + 1 &&
               (end == begin + 1 || text.computed() == text.keys()),
           "a step has the stages of a model, and all rows of a text if there are several");

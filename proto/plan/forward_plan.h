@@ -112,8 +112,9 @@ struct KvCopy {
 /// attends, if all rows have passed the stage before. A step with several stages has all rows.
 ///
 /// Residuals, and keys and values of two layers, wait in buffers of PlanLimits::text_rows rows.
-/// There is one such text at a time. All its stages divide the rows in the same way among their
-/// steps, and so among the ranks: a residual stays with the rank that owns the row.
+/// Each text that is under way has rows of its own there, which follow each other from
+/// PlanSegment::kv on. All stages of a text divide its rows in the same way among their steps, and
+/// so among the ranks: a residual stays with the rank that owns the row.
 struct PlanStep {
   std::int32_t begin = 0;
   std::int32_t end = 0;
@@ -137,7 +138,8 @@ struct ForwardPlan {
   std::vector<KvCopy> copies;
   std::vector<PlanRead> reads;
   std::vector<LabelList> label_lists;
-  /// The pass is a step of one text. Its K/V is kept, at place 0.
+  /// The pass is a step of one text. Its K/V is kept, at the place of the text in the buffers for
+  /// texts.
   std::optional<PlanStep> step;
 
   bool operator==(const ForwardPlan&) const = default;
@@ -166,7 +168,10 @@ struct PlanLimits {
   std::int32_t max_reads = 0;  ///< Most rows read in one pass: RowsOfRead, summed over its reads.
   std::int32_t pass_kv_rows = 0;  ///< Rows of pass-local K/V storage.
   std::int32_t kept_kv_rows = 0;  ///< Rows of K/V storage kept between passes, in whole pages.
-  std::int32_t text_rows = 0;     ///< Most rows of a text that is computed in steps (PlanStep).
+  std::int32_t longest_text = 0;  ///< Most rows of a text that is computed in steps (PlanStep).
+  /// Rows of the buffers in which such texts wait between their steps, in whole pages. At least
+  /// those of a longest text. The other rows are a reserve for short texts.
+  std::int32_t text_rows = 0;
   /// Upper bound on the bytes of partial logits of one pass, summed over all ranks, as ReadBytes
   /// counts them. At most what MPI can gather, because its counts are `int`. It also bounds the
   /// bytes of a plan's label lists, because every list is read.

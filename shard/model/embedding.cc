@@ -32,10 +32,16 @@ const TensorView& TokenTable(const Checkpoint& checkpoint, const proto::ModelCon
   return *table;
 }
 
+/// The page at which the text of a step begins.
+std::size_t PageOfText(const proto::ForwardPlan& step) {
+  return static_cast<std::size_t>(step.sequences.front().segments.front().kv.first /
+                                  proto::kKvPageRows);
+}
+
 }  // namespace
 
 Embedding::Embedding(const proto::ModelConfig& config, const Checkpoint& checkpoint,
-                     const Kernels& kernels, std::int64_t max_rows)
+                     const Kernels& kernels, const proto::PlanLimits& limits)
     : config_(config),
       kernels_(kernels),
       tokens_(TokenTable(checkpoint, config)),
@@ -46,7 +52,8 @@ Embedding::Embedding(const proto::ModelConfig& config, const Checkpoint& checkpo
                      TensorRole::kEmbeddingNormBias)),
       projection_(LoadProjection(checkpoint, config)) {
   if (positions_ != nullptr) {
-    learned_positions_.reserve(static_cast<std::size_t>(max_rows));
+    learned_positions_.reserve(static_cast<std::size_t>(limits.max_rows));
+    next_in_text_.resize(static_cast<std::size_t>(limits.text_rows / proto::kKvPageRows));
   }
 }
 
@@ -59,7 +66,8 @@ void Embedding::Begin(const proto::ForwardPlan& plan, const RowMap& rows) {
     return;
   }
   const std::optional<proto::TokenId> padding = config_.learned_positions->padding;
-  std::int32_t next = plan.step ? next_in_text_ : 0;
+  std::int32_t* const of_text = plan.step ? &next_in_text_.at(PageOfText(plan)) : nullptr;
+  std::int32_t next = of_text == nullptr ? 0 : *of_text;
   for (std::size_t row = 0; row < rows.rows().size(); ++row) {
     const RowPlace& place = rows.rows()[row];
     if (!padding) {
@@ -72,8 +80,8 @@ void Embedding::Begin(const proto::ForwardPlan& plan, const RowMap& rows) {
     }
     learned_positions_.push_back(plan.tokens[row] == *padding ? *padding : next++);
   }
-  if (plan.step) {
-    next_in_text_ = next;
+  if (of_text != nullptr) {
+    *of_text = next;
   }
 }
 

@@ -19,9 +19,9 @@ namespace scorecast::shard {
 /// rows.
 class Embedding {
  public:
-  /// `checkpoint` and `kernels` must outlive this object. No pass has more than `max_rows` rows.
+  /// `checkpoint` and `kernels` must outlive this object. Passes keep `limits`.
   Embedding(const proto::ModelConfig& config, const Checkpoint& checkpoint, const Kernels& kernels,
-            std::int64_t max_rows);
+            const proto::PlanLimits& limits);
 
   /// Makes the object ready for the rows of a pass. The arguments must outlive the pass. If the
   /// pass is a step of a text (proto::PlanStep), the rows before it were embedded by earlier steps.
@@ -55,7 +55,9 @@ class Embedding {
   const std::optional<Projection> projection_;
   const proto::ForwardPlan* plan_ = nullptr;
   std::vector<std::int32_t> learned_positions_;  // [rows]: rows of the table of positions.
-  std::int32_t next_in_text_ = 0;  // That of the next row of a text that is computed in steps.
+  // [pages of PlanLimits::text_rows]: of each text that is computed in steps and begins at this
+  // page, the row of the table of positions for its next row.
+  std::vector<std::int32_t> next_in_text_;
 };
 
 }  // namespace scorecast::shard

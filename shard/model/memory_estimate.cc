@@ -56,7 +56,7 @@ std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& 
                            : LmHead::Bytes(h, partition.vocabulary.size(), limits.max_reads,
                                            precisions.lm_head)) +
          static_cast<std::int64_t>(config.rope_tables.size()) *
-             RopeTable::Bytes(config.head_dim, std::max(limits.max_rows, limits.text_rows)) +
+             RopeTable::Bytes(config.head_dim, std::max(limits.max_rows, limits.longest_text)) +
          kFloat * limits.text_rows * h +
          // Three parts: the rows that the ranks share; the summands, if they are used; summands and
          // sums that travel between hosts, which are at most as many.

@@ -122,7 +122,7 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       partition_(proto::MakePartition(config, exchange.rank(), exchange.ranks())),
       kernels_(kernels),
       row_norm_(kernels, config_),
-      embedding_(config_, checkpoint, kernels, limits.max_rows),
+      embedding_(config_, checkpoint, kernels, limits),
       pool_(pool),
       tiles_(pool.threads()),
       activation_(ActivationOf(kernels, config.hidden_activation)),
@@ -221,7 +221,8 @@ void Transformer::LayOut(const ForwardPlan& plan) {
   const proto::PlanLimits limits = proto::LimitsOfBuckets(limits_, plan.bucket, plan.read_bucket);
   work_.LayOut(limits);
   if (plan.step) {
-    const std::int64_t first = plan.sequences.front().segments.front().compute_begin;
+    const proto::PlanSegment& text = plan.sequences.front().segments.front();
+    const std::int64_t first = std::int64_t{text.kv.first} + text.compute_begin;
     work_.hidden = {text_.data() + first * config_.hidden_size, config_.hidden_size};
   }
   if (normed_.precision == Precision::kInt8) {

@@ -149,7 +149,7 @@ class Transformer {
   KvStore kv_store_;
   SegmentAttention attention_;
   Workspace work_;
-  AlignedBuffer<float> text_;  // [text_rows, h]: residual stream of a text between its steps.
+  AlignedBuffer<float> text_;  // [text_rows, h]: residual streams of texts between their steps.
   Pass::Buffers pass_buffers_;
   SummandType summand_type_;
   RowExchange& exchange_;

@@ -18,7 +18,7 @@ struct KeptKv {
   std::int64_t rows = 0;
 };
 
-/// A bidirectional model keeps two layers of the text that it computes in steps, and others keep
+/// A bidirectional model keeps two layers of the texts that it computes in steps, and others keep
 /// all layers of pages.
 KeptKv KeptKvOf(const proto::ModelConfig& config, const proto::PlanLimits& limits);
 

@@ -9,8 +9,9 @@ import time
 import unittest
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
-from bench.company import attacks, bounded, cores, metrics, report, wire
+from bench.company import attacks, bounded, clients as clients_module, cores, metrics, report, wire
 from bench.company.batch import _heads
 from bench.company.bodies import BodyMaker
 from bench.company.bounded import BoundedFigures
@@ -21,7 +22,7 @@ from bench.company.load import Load, Pipelined, Raw, Sample, Traffic
 from bench.company.measure import Figures, Phase, Round
 from bench.company.models import config, model_with_positions
 from bench.company.probes import PROBES, ProbeFigures
-from bench.company.soak import SoakResult, attack_list
+from bench.company.soak import Memory, SoakResult, attack_list
 
 _OK = wire.bytes_field(3, b"")
 _DELTA, _COMPLETION = wire.bytes_field(5, b""), wire.bytes_field(4, b"")
@@ -154,6 +155,18 @@ class ClientsOfTheSocket(unittest.TestCase):
         traffic = self.traffic(Load(_score, interval=0.05, fresh=True), [[_OK]] * 3, 0.5)
         self.assertEqual(traffic.outcomes()["ok"], 3)
         self.assertGreater(traffic.outcomes()["no reply"], 2)  # They do not wait for each other.
+
+    def test_connect_so_often_however_many_requests_of_another_load_wait(self):
+        waiting, fresh = Load(_score, kind="waits", in_flight=5), Load(_score, kind="fresh", interval=0.05, fresh=True)
+        service = _FakeService([])
+        self.addCleanup(service.close)
+        with patch.object(clients_module, "_MOST_CONNECTIONS", 3):
+            clients = Clients(service.address, False, [(load, [load.body(BodyMaker(False, 1000), 0)]) for load in (waiting, fresh)])
+        self.addCleanup(clients.kill)
+        time.sleep(0.6)
+        outcomes = Counter(sample.outcome for sample in clients.stop().samples if sample.kind == "fresh")
+        self.assertEqual(outcomes["no reply"], 3)
+        self.assertGreater(outcomes["not sent"], 1)
 
     def test_compare_the_bits_of_the_same_request(self):
         traffic = self.traffic(Load(_score, once=True, in_flight=3), [[_result(b"a")], [_result(b"a")], [_result(b"b")]], 0.5)
@@ -473,7 +486,8 @@ class Rounds(unittest.TestCase):
 class Soaks(unittest.TestCase):
     def result(self, memory_at_the_end, *outcomes):
         result = SoakResult(1.0, {"beside": _samples((1.0, "ok"), *((1.0, outcome) for outcome in outcomes))},
-                            [("at first", 50, 50), ("after a third", 100, 100), ("at the end", memory_at_the_end, 200)])
+                            [Memory(when, 0, 0, 0, held) for when, held in
+                             (("at first", 50), ("after a third", 100), ("at the end", memory_at_the_end))])
         result.judge()
         return result
 

@@ -138,10 +138,16 @@ class Curl(RankingTest):
                 self.assertIn(word, json.loads(body)["message"])
 
     def test_resources(self) -> None:
-        for path in ("/health", "/ready", "/metrics", "/info", "/v1/models", "/openapi.json", "/tokenizer_info"):
+        for path in ("/health", "/ready", "/metrics", "/info", "/v1/models", "/openapi.json", "/tokenizer_info", "/"):
             with self.subTest(path):
                 run = curl("-w", "\n%{http_code}", path)
                 self.assertEqual(run.stdout.rsplit("\n", 1)[1], "200", run.stdout)
+
+    def test_without_the_page(self) -> None:
+        # Some clients take GET / for the health of a service.
+        self.assertRegex(curl("-i", "/").stdout, r"(?i)\r\ncontent-type: text/html")
+        with Service("--no-page") as plain:
+            self.assertEqual(plain.get("/"), plain.get("/health"))
 
     def test_server_sent_events(self) -> None:
         body = {"system_prompt": "Read the documents.", "chunks": [" The red key is in the kitchen."],

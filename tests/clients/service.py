@@ -34,11 +34,12 @@ _END_SECONDS = 30
 class Service:
     """Ends with the `with` statement, and then raises if the service does not drain and end normally."""
 
-    def __init__(self, *flags: str, model: Path = DEMO_MODEL, reranks: bool = True, http_port: int = 0) -> None:
+    def __init__(self, *flags: str, model: Path = DEMO_MODEL, reranks: bool = True, http_port: int = 0, ranks: int = 1) -> None:
         """If it `reranks`, `model` has the demo model's tokenizer and its way of judging. `http_port` 0: any free one."""
+        job = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
         self._log = tempfile.TemporaryFile("w+")
         # The service ends with this process, even if a time limit kills that.
-        command = ["setpriv", "--pdeathsig", "TERM", os.environ["SCORECAST_PROGRAM"], "serve",
+        command = ["setpriv", "--pdeathsig", "TERM", *job, os.environ["SCORECAST_PROGRAM"], "serve",
                    "--model", str(model), "--port", "0", "--http-port", str(http_port),
                    *(["--rerank-template", str(_TEMPLATE)] if reranks else []), *flags]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)

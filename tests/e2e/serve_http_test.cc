@@ -316,7 +316,7 @@ TEST(ServeHttp, ADrainRepliesToWhatWasAccepted) {
     clients.back()->Send(Post("/v1/score", HeavyBody().dump()));
   }
   HttpClient idle = ConnectToHttp(service);
-  EXPECT_EQ(idle.Call(Get("/")).status, 404);
+  EXPECT_EQ(idle.Call(Get("/nothing")).status, 404);
   kill(service.process().pid(), SIGUSR1);
   for (const auto& client : clients) {
     const HttpReply reply = client->Receive();

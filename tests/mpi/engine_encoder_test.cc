@@ -332,15 +332,53 @@ TEST_P(EncoderSteps, OfTheSameBits) {
         }
         SCOPED_TRACE(std::to_string(rows) + " rows in steps of " + std::to_string(cut.rows) +
                      " rows and " + std::to_string(cut.stages) + " stages");
-        const auto in_steps = engine.RunInSteps(sequence, cut);
+        const auto in_steps = engine.RunInSteps({{sequence, cut}});
         if (!engine.is_root()) {
           continue;
         }
-        ASSERT_EQ(in_steps.size(), whole[0].size());
-        for (std::size_t read = 0; read < in_steps.size(); ++read) {
-          EXPECT_TRUE(SameBits(in_steps[read], whole[0][read])) << read;
+        ASSERT_EQ(in_steps[0].size(), whole[0].size());
+        for (std::size_t read = 0; read < whole[0].size(); ++read) {
+          EXPECT_TRUE(SameBits(in_steps[0][read], whole[0][read])) << read;
         }
       }
+    }
+  }
+}
+
+// Texts that take turns with their steps have the same bits as alone, wherever they wait.
+TEST_P(EncoderSteps, OfTheSameBitsBesideOtherTexts) {
+  const auto& [precision, name] = GetParam();
+  const proto::ModelConfig config = proto::LoadModelConfig(kGolden / name);
+  const std::int32_t layers = static_cast<std::int32_t>(config.num_hidden_layers());
+  Engine engine(kGolden / name, config, {.precision = precision});
+  // Rows of the steps, for which they are next in turn at different stages. 0: all rows.
+  constexpr std::int32_t kCutRows[] = {16, 0, 7, 33, 5};
+  std::vector<Engine::TextInSteps> texts;
+  std::vector<PackedSequence> sequences;
+  std::int32_t first_row = 0;
+  for (const Golden& text : RandomTexts(config)) {
+    const auto rows = static_cast<std::int32_t>(text.ids.size());
+    const std::int32_t cut = kCutRows[texts.size() % std::size(kCutRows)];
+    sequences.push_back(texts.size() % 2 == 0 ? RawSequence(text.ids, text.types)
+                                              : TextSequence(text.ids, text.types));
+    texts.push_back({sequences.back(),
+                     cut == 0 || cut > rows ? coordinator::TextCut{rows, (layers + 2) / 2}
+                                            : coordinator::TextCut{cut, 1},
+                     first_row});
+    first_row += (rows + proto::kKvPageRows - 1) / proto::kKvPageRows * proto::kKvPageRows;
+  }
+  // The last one ends with the buffers.
+  texts.back().first_row = engine.limits().text_rows - proto::kKvPageRows;
+  const auto beside_others = engine.RunInSteps(texts);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    SCOPED_TRACE("text " + std::to_string(i));
+    const auto whole = engine.RunTogether({sequences[i]});
+    if (!engine.is_root()) {
+      continue;
+    }
+    ASSERT_EQ(beside_others[i].size(), whole[0].size());
+    for (std::size_t read = 0; read < whole[0].size(); ++read) {
+      EXPECT_TRUE(SameBits(beside_others[i][read], whole[0][read])) << read;
     }
   }
 }
@@ -354,10 +392,12 @@ TEST_P(EncoderLongText, IsThatOfTheOracle) {
   config.max_position_embeddings = 1024;  // The positions are rotations, so there is no table.
   const Golden text = {reference::RandomTokens(1, kRows, config.vocab_size), {}, {}};
   Engine engine(kGolden / GetParam(), config, {.max_rows = 256});
-  const auto found = engine.RunInSteps(RawSequence(text.ids, {}), {.rows = 200, .stages = 1});
+  const auto in_steps =
+      engine.RunInSteps({{RawSequence(text.ids, {}), {.rows = 200, .stages = 1}, 1024}});
   if (!engine.is_root()) {
     return;
   }
+  const std::vector<RowLogits>& found = in_steps[0];
   const auto exact = RowsOf(reference::ReferenceModel(kGolden / GetParam(), config), {text});
   const auto rounded =
       RowsOf(reference::ReferenceModel(kGolden / GetParam(), config,

@@ -23,6 +23,7 @@ proto::PlanLimits TestLimits(std::int32_t max_rows) {
           .max_reads = max_rows + 256,
           .pass_kv_rows = 16 * (max_rows + 256),
           .kept_kv_rows = 8192,
+          .longest_text = 1024,
           .text_rows = 2048};
 }
 
@@ -131,21 +132,31 @@ std::vector<RowLogits> Engine::RunInParts(const PackedSequence& sequence,
   return is_root() ? results : std::vector<RowLogits>();
 }
 
-std::vector<RowLogits> Engine::RunInSteps(const PackedSequence& text,
-                                          const coordinator::TextCut& cut) {
+std::vector<std::vector<RowLogits>> Engine::RunInSteps(std::vector<TextInSteps> texts) {
   coordinator::BlockCache no_cache(0, 0);
-  PackedSequence sequence = text;
-  sequence.NarrowReads(limits_.pooled_rows);
-  std::vector<RowLogits> results;
-  coordinator::SequenceRun run(sequence, results, {}, "", no_cache, limits_, cut);
-  while (!run.is_done()) {
-    coordinator::PassBuilder pass(limits_);
-    run.AddStep(pass);
-    std::vector<RowLogits> rows = Run(std::move(pass).Take());
-    rows.resize(run.reads_in_pass());  // Ranks other than 0 have no rows.
-    run.Take(rows);
+  std::vector<std::vector<RowLogits>> results(texts.size());
+  std::vector<std::unique_ptr<coordinator::SequenceRun>> runs;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    texts[i].text.NarrowReads(limits_.pooled_rows);
+    runs.push_back(std::make_unique<coordinator::SequenceRun>(
+        texts[i].text, results[i], std::vector<coordinator::Generation>(), "", no_cache, limits_,
+        texts[i].cut));
   }
-  return is_root() ? results : std::vector<RowLogits>();
+  for (bool is_left = true; is_left;) {
+    is_left = false;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i]->is_done()) {
+        continue;
+      }
+      is_left = true;
+      coordinator::PassBuilder pass(limits_);
+      runs[i]->AddStep(pass, texts[i].first_row);
+      std::vector<RowLogits> rows = Run(std::move(pass).Take());
+      rows.resize(runs[i]->reads_in_pass());  // Ranks other than 0 have no rows.
+      runs[i]->Take(rows);
+    }
+  }
+  return is_root() ? results : std::vector<std::vector<RowLogits>>();
 }
 
 PackedSequence ItemsSequence(const std::vector<proto::TokenId>& prefix,

@@ -88,9 +88,15 @@ class Engine {
   std::vector<proto::RowLogits> RunInParts(const proto::PackedSequence& sequence,
                                            coordinator::BlockCache& cache,
                                            const proto::PlanLimits& limits);
-  /// Computes a text in the steps of `cut`.
-  std::vector<proto::RowLogits> RunInSteps(const proto::PackedSequence& text,
-                                           const coordinator::TextCut& cut);
+  /// A text that is computed in the steps of `cut`. Between them it waits from `first_row` on.
+  struct TextInSteps {
+    proto::PackedSequence text;
+    coordinator::TextCut cut;
+    std::int32_t first_row = 0;
+  };
+  /// Computes texts, which take turns with their steps: [texts][reads]; empty on ranks other
+  /// than 0.
+  std::vector<std::vector<proto::RowLogits>> RunInSteps(std::vector<TextInSteps> texts);
 
  private:
   proto::ModelConfig config_;

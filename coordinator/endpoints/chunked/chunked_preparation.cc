@@ -179,6 +179,7 @@ Expected<PreparedRequest> PrepareChunked(ChunkedRequest own, const RequestContex
     return Unexpected(options.error());
   }
   readout->seed = options->sampling.seed;
+  readout->completions.SetSent(std::move(own.sent));
   for (std::size_t i = 0; i < prompt->generations.size(); ++i) {
     readout->completions.Add(prompt->sequence, *options, parts.names[i], context, on_delta,
                              prompt->generations[i]);

@@ -393,6 +393,7 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
   options->logprobs = readout->identity.logprobs;
   options->logprob_token_ids = ListOf(message.logprob_token_ids());
   readout->seed = options->sampling.seed;
+  readout->completions.SetSent(request.sent);
   PreparedRequest prepared;
   for (int i = 0; i < message.prompt_size(); ++i) {
     if (auto fault = StopFault(context.interruption)) {
@@ -406,9 +407,13 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
       return Unexpected(*std::move(fault));
     }
   }
+  std::set<std::size_t> begun;
+  for (const auto& [output, position] : request.sent) {
+    begun.insert(output);
+  }
   prepared.form_delta = [identity = readout->identity, chunk = form.chunk,
-                         begun = std::set<std::size_t>()](std::size_t output,
-                                                          CompletionDelta delta) mutable {
+                         begun = std::move(begun)](std::size_t output,
+                                                   CompletionDelta delta) mutable {
     const bool begins = identity.is_chat() && begun.insert(output).second;
     return FormCompletionsDelta(identity, output, std::move(delta), begins, *chunk);
   };

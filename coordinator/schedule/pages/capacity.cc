@@ -117,7 +117,7 @@ bool TakesSeveralPasses(const PackedSequence& sequence, const PlanLimits& limits
 }
 
 bool FitsInSteps(const PackedSequence& text, const PlanLimits& limits) {
-  return text.segments.size() == 1 && text.rows() <= limits.text_rows;
+  return text.segments.size() == 1 && text.rows() <= limits.longest_text;
 }
 
 std::optional<proto::Error> CapacityFault(const PackedSequence& sequence, const PlanLimits& limits,
@@ -135,7 +135,7 @@ std::optional<proto::Error> CapacityFault(const PackedSequence& sequence, const 
     return proto::Error{
         400, "capacity",
         "Too long for the memory of this server: " + proto::Count(sequence.rows(), "token") +
-            " > " + std::to_string(std::max(limits.text_rows, limits.max_rows)) + ".",
+            " > " + std::to_string(std::max(limits.longest_text, limits.max_rows)) + ".",
         ""};
   }
   const std::int64_t pages = KeptPages(sequence, limits, generations);

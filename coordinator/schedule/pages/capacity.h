@@ -54,8 +54,8 @@ constexpr std::int64_t KvPages(std::int64_t rows) {
 
 /// The error of a sequence that cannot be computed with its completions in any number of passes,
 /// without `param`. K/V that several passes need must fit into the pages, or a bidirectional text
-/// into the place for texts, and all reads of one row into one pass: otherwise a 400 "capacity", or
-/// a 413 "answer_too_large" if the row's logits do not fit. `generations` are those of the
+/// into the buffers for texts, and all reads of one row into one pass: otherwise a 400 "capacity",
+/// or a 413 "answer_too_large" if the row's logits do not fit. `generations` are those of the
 /// sequence; their choosers may be null, because the limits always have room for the logits of a
 /// completion beside those of one other read.
 std::optional<proto::Error> CapacityFault(const proto::PackedSequence& sequence,

@@ -444,7 +444,7 @@ void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends)
   }
 }
 
-void SequenceRun::AddStep(PassBuilder& pass) {
+void SequenceRun::AddStep(PassBuilder& pass, std::int32_t first_row) {
   Check(pass.empty(), "a step of a text is a pass of its own");
   state_ = State::kPrefill;
   SequencePart& text = parts_.front();
@@ -461,7 +461,7 @@ void SequenceRun::AddStep(PassBuilder& pass) {
                         .compute_begin = begin,
                         .stored = begin,
                         .compute_end = end,
-                        .kv = {.kept = true, .first = 0},
+                        .kv = {.kept = true, .first = first_row},
                         .later = text.rows() - end}},
            end_read);
   std::erase_if(text.reads, [&](const SequencePart::Read& read) { return read.row < end_read; });

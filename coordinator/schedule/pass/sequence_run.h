@@ -57,8 +57,9 @@ class SequenceRun {
   /// Adds the next rows that are left, as many as fit, and at most `max_rows`.
   Outcome AddPart(PassBuilder& pass, std::int64_t max_rows, std::int64_t spare_pages = 0);
 
-  /// Adds the next step of a text, which needs an empty pass.
-  void AddStep(PassBuilder& pass);
+  /// Adds the next step of a text, which needs an empty pass. `first_row` is the place of the text
+  /// in the buffers for texts (proto::PlanStep), the same for all of its steps.
+  void AddStep(PassBuilder& pass, std::int32_t first_row);
 
   // The same as AddPart in several calls, so that the part can grow while the pass is formed.
   /// Makes the run ready for parts. False if there are not enough pages.

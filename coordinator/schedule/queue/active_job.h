@@ -43,6 +43,8 @@ struct ActiveSequence {
   PageQueue::Need pages;  ///< If it does.
   /// Set if it is a text that is to be computed in steps.
   std::optional<TextCut> cut;
+  /// First of the pages that such a text has in the buffers for texts, while it is under way.
+  std::optional<std::int64_t> text_page;
 };
 
 /// A job from its submission to its result: what was submitted, what will be returned, and how far

@@ -87,11 +87,13 @@ void JobMeasure::Size(const SequenceRef& ref, const PassWork& left) const {
   decide(limits_.max_rows);
   if (limits_.reach.both_sides) {
     const bool is_long = state.takes_several_passes || !budget_.HasTimeFor(left);
-    state.takes_several_passes = false;  // It takes no pages.
+    state.takes_several_passes = is_long && FitsInSteps(sequence, limits_);
     state.pages = {};
-    state.cut = is_long && FitsInSteps(sequence, limits_)
-                    ? std::optional(CutText(sequence, state.work, limits_, budget_))
-                    : std::nullopt;
+    state.cut.reset();
+    if (state.takes_several_passes) {
+      state.pages = pages_.NeedOf(KvPages(sequence.rows()), /*has_completions=*/false);
+      state.cut = CutText(sequence, state.work, limits_, budget_);
+    }
     return;
   }
   if (!budget_.HasTimeFor(left)) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "proto/plan/forward_plan.h"
+#include "coordinator/schedule/pages/capacity.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -16,11 +16,20 @@ constexpr std::int64_t kReservePart = 4;
 /// A short sequence needs at most this part of the reserve.
 constexpr std::int64_t kShortPart = 4;
 
+std::int64_t PagesOf(const proto::PlanLimits& limits) {
+  return (limits.reach.both_sides ? limits.text_rows : limits.kept_kv_rows) / proto::kKvPageRows;
+}
+
+std::int64_t ReserveOf(const proto::PlanLimits& limits) {
+  return limits.reach.both_sides ? PagesOf(limits) - KvPages(limits.longest_text)
+                                 : std::min(kReservePasses * limits.max_rows / proto::kKvPageRows,
+                                            PagesOf(limits) / kReservePart);
+}
+
 }  // namespace
 
-PageQueue::PageQueue(std::int64_t pages, std::int64_t max_rows)
-    : pages_(pages),
-      reserve_(std::min(kReservePasses * max_rows / proto::kKvPageRows, pages / kReservePart)) {}
+PageQueue::PageQueue(const proto::PlanLimits& limits)
+    : pages_(PagesOf(limits)), reserve_(ReserveOf(limits)) {}
 
 PageQueue::Need PageQueue::NeedOf(std::int64_t pages, bool has_completions) const {
   return {pages, has_completions || pages * kShortPart > reserve_};
@@ -30,7 +39,7 @@ std::int64_t PageQueue::ReserveBeside(const Need& need) const {
   return std::min(reserve_, pages_ - need.pages);
 }
 
-bool PageQueue::MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) const {
+bool PageQueue::MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) {
   const Waiters& waiting = need.is_long_lived ? waiting_long_ : waiting_short_;
   const auto own = waiting.find(entry);
   const std::pair place(own == waiting.end() ? tags : own->second.tags, entry);
@@ -39,10 +48,15 @@ bool PageQueue::MayBegin(const Entry& entry, const Need& need, const AddressTags
       return false;
     }
   }
-  return need.is_long_lived ||
-         std::all_of(waiting_long_.begin(), waiting_long_.end(), [&](const auto& waiter) {
-           return short_pages_ + need.pages <= ReserveBeside(waiter.second.need);
-         });
+  if (need.is_long_lived ||
+      std::all_of(waiting_long_.begin(), waiting_long_.end(), [&](const auto& waiter) {
+        return short_pages_ + need.pages <= ReserveBeside(waiter.second.need);
+      })) {
+    return true;
+  }
+  // Otherwise smaller ones could overtake it forever.
+  Wait(entry, need, tags);
+  return false;
 }
 
 std::int64_t PageQueue::SpareToBegin(const Need& need) const {

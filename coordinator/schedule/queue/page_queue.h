@@ -4,6 +4,7 @@
 #include <map>
 
 #include "coordinator/schedule/queue/fair_queue.h"
+#include "proto/plan/forward_plan.h"
 
 namespace scorecast::coordinator {
 
@@ -20,6 +21,9 @@ namespace scorecast::coordinator {
 /// come after it in the fair order of their addresses. It keeps its place while others are served,
 /// so it is the first in the end, and holds up all the others. While a long-lived one waits, short
 /// ones have no more than the reserve.
+///
+/// The pages of a bidirectional model are those of the buffers in which texts wait between their
+/// steps (proto::PlanStep). There the reserve is what the longest text leaves.
 class PageQueue {
  public:
   using Entry = FairQueue::Entry;
@@ -30,13 +34,13 @@ class PageQueue {
     bool is_long_lived = false;
   };
 
-  /// `pages` is the number of all pages, `max_rows` the most rows of a pass.
-  PageQueue(std::int64_t pages, std::int64_t max_rows);
+  explicit PageQueue(const proto::PlanLimits& limits);
 
   Need NeedOf(std::int64_t pages, bool has_completions) const;
 
-  /// Whether a sequence that has not begun may. `tags` are those of its address.
-  bool MayBegin(const Entry& entry, const Need& need, const AddressTags& tags) const;
+  /// Whether a sequence that has not begun may. `tags` are those of its address. A short one for
+  /// which only the reserve has too few pages waits from now on.
+  bool MayBegin(const Entry& entry, const Need& need, const AddressTags& tags);
   /// Number of pages that must stay free beside those that a sequence takes when it begins.
   std::int64_t SpareToBegin(const Need& need) const;
   /// The same for a completion that takes its next page.
@@ -49,7 +53,10 @@ class PageQueue {
   void Begin(const Entry& entry, const Need& need);
   /// The sequence is done or dropped.
   void End(const Entry& entry);
-  bool has_waiting() const { return !waiting_long_.empty() || !waiting_short_.empty(); }
+  bool has_waiting() const { return has_waiting_long() || !waiting_short_.empty(); }
+  bool has_waiting_long() const { return !waiting_long_.empty(); }
+  std::int64_t pages() const { return pages_; }
+  std::int64_t reserve() const { return reserve_; }
 
  private:
   struct Waiter {

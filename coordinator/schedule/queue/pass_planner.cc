@@ -33,7 +33,7 @@ constexpr int kMaxFailedLookups = 32;
 PassPlanner::PassPlanner(const proto::PlanLimits& limits, std::int32_t cached_pages)
     : limits_(limits),
       cache_(limits.kept_kv_rows / proto::kKvPageRows, cached_pages),
-      pages_(limits.kept_kv_rows / proto::kKvPageRows, limits.max_rows),
+      pages_(limits),
       measure_(limits, budget_, cache_, expected_, pages_) {}
 
 double PassPlanner::Credit() const {
@@ -43,6 +43,7 @@ double PassPlanner::Credit() const {
 void PassPlanner::Add(const JobPointer& job, const JobWork& work) {
   waiting_since_.emplace(job->ticket, job->submitted);
   waiting_clients_.Add(job->path.client, job->size);
+  ++jobs_;
   bytes_ += job->size.bytes;
   for (std::size_t i = 0; i < job->sequences.size(); ++i) {
     ActiveSequence& state = job->sequences[i];
@@ -113,6 +114,7 @@ void PassPlanner::CountLeftOverWork() {
 
 void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) const {
   status.waiting_jobs = static_cast<std::int64_t>(waiting_since_.size());
+  status.running_jobs = jobs_ - status.waiting_jobs;
   if (!waiting_since_.empty()) {
     const std::chrono::duration<double> wait = now - waiting_since_.begin()->second;
     status.oldest_wait_seconds = wait.count();
@@ -124,6 +126,8 @@ void PassPlanner::AddStatus(SchedulerStatus& status, Clock::time_point now) cons
   status.bytes = bytes_;
   status.running_completions = static_cast<std::int64_t>(running_.size());
   status.cache = cache_.counters();
+  status.kv_pages = limits_.kept_kv_rows / proto::kKvPageRows;
+  status.held_kv_pages = status.kv_pages - cache_.available_pages();
 }
 
 void PassPlanner::EndWaiting(const ActiveJob& job) {
@@ -158,10 +162,10 @@ std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
       job->is_dropped = true;
       job->result.finished = now;
       waiting_rows_ -= job->waiting_rows();
+      --jobs_;
       bytes_ -= job->size.bytes + job->rows_bytes;
       for (std::size_t i = 0; i < job->sequences.size(); ++i) {
-        pages_.End({job->ticket, i});
-        EndText({job->ticket, i});
+        EndPages({job->ticket, i}, job->sequences[i]);
         expected_.Drop({job->ticket, i}, job->sequences[i].page_digests);
       }
       job->Clear();
@@ -222,6 +226,9 @@ bool PassPlanner::AddWaiting(PassBuilder& pass, Clock::time_point now) {
   std::optional<bool> first_found_room;
   int failed_lookups = 0;
   while (const auto entry = queue_.Next()) {
+    if (first_found_room && pass.full()) {
+      break;
+    }
     const SequenceRef ref = waiting_.at(*entry);
     auto outcome = Outcome::kNoRoom;
     if (MustWaitForPages(ref)) {
@@ -294,10 +301,17 @@ SequenceRun::Outcome PassPlanner::AddStep(PassBuilder& pass, const SequenceRef& 
   if (IsTooLarge(ref, pass)) {
     return Outcome::kNoRoom;
   }
+  ActiveSequence& state = ref.state();
+  if (!state.has_begun) {
+    if (!TakeTextPages(state)) {
+      pages_.Wait(ref.entry(), state.pages, TagsOf(ref));
+      return Outcome::kNoPages;
+    }
+    pages_.Begin(ref.entry(), state.pages);
+    state.has_begun = true;
+  }
   SequenceRun& run = ref.job->RunOf(ref.sequence, cache_, limits_);
-  run.AddStep(pass);
-  ref.state().has_begun = true;
-  text_ = ref.entry();
+  run.AddStep(pass, static_cast<std::int32_t>(*state.text_page * proto::kKvPageRows));
   queue_.ChargeNext(pass.seconds());
   RecordAdded(ref, now);
   if (run.is_prompt_added()) {
@@ -306,6 +320,27 @@ SequenceRun::Outcome PassPlanner::AddStep(PassBuilder& pass, const SequenceRef& 
     queue_.SetLeft(ref.job->path, ref.entry(), run.WorkLeft());
   }
   return Outcome::kAdded;
+}
+
+bool PassPlanner::TakeTextPages(ActiveSequence& state) {
+  // A long text leaves the reserve to short ones. A short one leaves the other pages to long ones,
+  // unless the reserve has too few and no long text waits.
+  const auto& [pages, is_long] = state.pages;
+  const std::int64_t all = pages_.pages();
+  const std::int64_t of_long = all - pages_.reserve();
+  state.text_page =
+      text_pages_.Take(pages, is_long ? proto::Range{0, of_long} : proto::Range{of_long, all});
+  if (!state.text_page && !is_long && !pages_.has_waiting_long()) {
+    state.text_page = text_pages_.Take(pages, {0, all});
+  }
+  return state.text_page.has_value();
+}
+
+void PassPlanner::EndPages(const FairQueue::Entry& entry, ActiveSequence& state) {
+  pages_.End(entry);
+  if (state.text_page) {
+    text_pages_.Give(*std::exchange(state.text_page, std::nullopt));
+  }
 }
 
 SequenceRun::Outcome PassPlanner::AddTurn(PassBuilder& pass, const SequenceRef& ref,
@@ -388,7 +423,7 @@ bool PassPlanner::PreemptQueued() {
   return true;
 }
 
-bool PassPlanner::MustWaitForPages(const SequenceRef& ref) const {
+bool PassPlanner::MustWaitForPages(const SequenceRef& ref) {
   const ActiveSequence& state = ref.state();
   return state.takes_several_passes && (state.run == nullptr || !state.run->is_under_way()) &&
          !pages_.MayBegin(ref.entry(), state.pages, TagsOf(ref));
@@ -405,7 +440,7 @@ std::int64_t PassPlanner::SparePages(const SequenceRef& ref) const {
 bool PassPlanner::IsTooLarge(const SequenceRef& ref, const PassBuilder& pass) const {
   const ActiveSequence& state = ref.state();
   if (state.cut) {
-    return !pass.empty() || (text_ && *text_ != ref.entry());
+    return !pass.empty();
   }
   if (cache_.is_enabled() || state.run != nullptr || state.takes_several_passes) {
     return false;
@@ -446,11 +481,11 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
       bytes_ += results_bytes;
       job.result.cached_tokens += run.cached_rows();
       running_.Remove(ref);
-      pages_.End(ref.entry());
-      EndText(ref.entry());
+      EndPages(ref.entry(), ref.state());
       job.EndSequence(ref.sequence);
       if (--job.unfinished_sequences == 0) {
         job.result.finished = now;
+        --jobs_;
         bytes_ -= job.size.bytes + job.rows_bytes;
         done.push_back(ref.job);
       }

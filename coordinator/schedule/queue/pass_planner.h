@@ -11,6 +11,7 @@
 #include "coordinator/schedule/clock.h"
 #include "coordinator/schedule/job.h"
 #include "coordinator/schedule/pages/block_cache.h"
+#include "coordinator/schedule/pages/page_ranges.h"
 #include "coordinator/schedule/pass/pass_work.h"
 #include "coordinator/schedule/pass/sequence_run.h"
 #include "coordinator/schedule/queue/active_job.h"
@@ -111,7 +112,8 @@ class PassPlanner {
   Outcome AddNext(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns,
                   Clock::time_point now);
   Outcome AddWhole(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
-  /// Adds the next step of a text that is computed in steps.
+  /// Adds the next step of a text that is computed in steps. With the first one, it takes pages in
+  /// the buffers for texts.
   Outcome AddStep(PassBuilder& pass, const SequenceRef& ref, Clock::time_point now);
   Outcome AddTurn(PassBuilder& pass, const SequenceRef& ref, PartTurns& turns);
   /// Adds the parts to the pass.
@@ -120,17 +122,16 @@ class PassPlanner {
   void AddCompletions(PassBuilder& pass, std::int64_t max_rows, double max_seconds,
                       Clock::time_point now);
   void RecordAdded(const SequenceRef& ref, Clock::time_point now);
-  /// The next text may be computed in steps, if the one that has been is this one.
-  void EndText(const FairQueue::Entry& entry) {
-    if (text_ == entry) {
-      text_.reset();
-    }
-  }
+  /// Gives a text that has not begun its pages in the buffers for texts. False if too few that
+  /// follow each other are free for it.
+  bool TakeTextPages(ActiveSequence& state);
+  /// The sequence is done or dropped: it needs no pages any more.
+  void EndPages(const FairQueue::Entry& entry, ActiveSequence& state);
 
   AddressTags TagsOf(const SequenceRef& ref) const {
     return queue_.TagsOf(ref.job->path).of_address();
   }
-  bool MustWaitForPages(const SequenceRef& ref) const;
+  bool MustWaitForPages(const SequenceRef& ref);
   /// Pages that must be left when the sequence begins.
   std::int64_t SparePages(const SequenceRef& ref) const;
   /// Whether AddWhole certainly finds no room for a sequence that has no run yet, or AddStep for
@@ -155,13 +156,14 @@ class PassPlanner {
   WaitingClients waiting_clients_;
   std::map<JobTicket, Clock::time_point> waiting_since_;  ///< When these jobs were submitted.
   std::vector<SequenceRef> in_pass_;  ///< Sequences in the pass in flight, in order of their reads.
-  std::optional<FairQueue::Entry> text_;  ///< The text that is being computed in steps.
+  PageRanges text_pages_;             ///< Of the buffers for texts.
   PassWork pass_work_;
   bool is_step_ = false;
   std::uint64_t passes_ = 0;           ///< Passes that were formed.
   bool completions_give_way_ = false;  ///< The next pass is first filled with other rows.
   bool may_have_errors_ = false;       ///< Some jobs in the queues may have an error.
   std::int64_t waiting_rows_ = 0;
+  std::int64_t jobs_ = 0;  ///< Unfinished jobs.
   std::int64_t bytes_ = 0;
 };
 

@@ -72,17 +72,18 @@ struct SchedulerOptions {
 /// A sequence that takes longer than a pass may is computed in parts. Those that are computed in
 /// parts take turns, of a quarter of a pass, with everything else that waits. One that is alone has
 /// all turns, that is the whole pass. A bidirectional text cannot be computed in parts, but in
-/// steps (proto::PlanStep), each of which is a pass of its own. One text at a time is.
+/// steps (proto::PlanStep), each of which is a pass of its own. Several texts can be under way.
 ///
 /// Running completions get a row each in every pass. While other rows wait, completions take at
 /// most half of its rows and time. If the next sequence in line does not fit beside the running
 /// completions, it goes first in the following pass. Completions therefore never give way twice in
 /// a row. If not all of them fit, clients and their completions take turns.
 ///
-/// A sequence that needs pages of its own (because it has completions, or is computed in parts)
-/// begins when enough are free: see PageQueue. Sequences that need none do not wait for it. If a
-/// running completion finds no free page, one is preempted: the youngest of the client that was
-/// served most. It gives its pages back, and its rows are computed again when its turn comes.
+/// A sequence that needs pages of its own (because it has completions, or is computed in parts or
+/// in steps) begins when enough are free: see PageQueue. Sequences that need none do not wait for
+/// it. If a running completion finds no free page, one is preempted: the youngest of the client
+/// that was served most. It gives its pages back, and its rows are computed again when its turn
+/// comes.
 ///
 /// None of this changes a score.
 ///

@@ -21,6 +21,7 @@ struct PassTimes {
 /// What the scheduler does at one moment.
 struct SchedulerStatus {
   std::int64_t waiting_jobs = 0;   ///< Jobs without a row in any pass yet.
+  std::int64_t running_jobs = 0;   ///< Unfinished jobs with a row in a pass.
   double oldest_wait_seconds = 0;  ///< Time for which the oldest of these jobs has waited.
   /// Tokens and bytes of these jobs. What the sequences of a job share counts once.
   std::int64_t waiting_tokens = 0;
@@ -36,6 +37,14 @@ struct SchedulerStatus {
   double predicted_seconds = 0;
   PassTimes pass_times;
   BlockCacheCounters cache;
+  std::int64_t kv_pages = 0;  ///< All pages of K/V.
+  /// Number of these that unfinished jobs hold. The other ones are free or can be evicted.
+  std::int64_t held_kv_pages = 0;
+
+  /// The share of the pages that unfinished jobs hold, from 0 to 1; 0 if there are no pages.
+  double kv_usage() const {
+    return kv_pages > 0 ? static_cast<double>(held_kv_pages) / static_cast<double>(kv_pages) : 0;
+  }
 };
 
 }  // namespace scorecast::coordinator

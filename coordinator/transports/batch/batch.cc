@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/transports/batch/line_call.h"
 #include "coordinator/transports/batch/line_taker.h"
+#include "coordinator/transports/batch/open_line.h"
 #include "coordinator/transports/batch/own_lines.h"
 #include "coordinator/transports/batch/record.h"
 
@@ -31,10 +31,10 @@ constexpr std::size_t kLongRecordBytes = std::size_t{4} << 20;
 /// a run ends.
 class Writer {
  public:
-  Writer(BatchOutput& out, LineWindow& window, RequestService& service, const BatchOptions& options)
+  Writer(BatchOutput& out, LineWindow& window, LineComputer& computer, const BatchOptions& options)
       : out_(out),
         window_(window),
-        service_(service),
+        computer_(computer),
         stop_reading_(options.stop_reading),
         progress_(options.progress),
         formed_(options.begin) {
@@ -53,7 +53,7 @@ class Writer {
   }
 
  private:
-  void Add(LineCall& line) {
+  void Add(OpenLine& line) {
     const Record record = line.Finish();
     RunPoint end = line.end();
     end.succeeded = formed_.succeeded;
@@ -117,12 +117,12 @@ class Writer {
   /// A record is missing, and so no later one can be written.
   void LeaveLines(const std::optional<proto::Error>& because) {
     summary_.is_interrupted = true;
-    if (!service_.is_draining()) {
+    if (!computer_.is_stopping()) {
       summary_.left_because = because;
     }
     Flush();
     window_.Stop();
-    service_.StopAfterPass();
+    computer_.StopSoon();
     stop_reading_();
   }
 
@@ -134,7 +134,7 @@ class Writer {
       return std::nullopt;
     }
     // The end of a run may come at any moment.
-    if (out_.is_prompt() || service_.is_draining() || Clock::now() >= flush_at()) {
+    if (out_.is_prompt() || computer_.is_stopping() || Clock::now() >= flush_at()) {
       Flush();
       return std::nullopt;
     }
@@ -163,14 +163,15 @@ class Writer {
       write();
     } catch (const std::exception& fault) {
       summary_.failure = fault.what();
-      service_.Cancel(window_.Cancel());
+      window_.Stop();
+      computer_.Cancel();
       stop_reading_();
     }
   }
 
   BatchOutput& out_;
   LineWindow& window_;
-  RequestService& service_;
+  LineComputer& computer_;
   const std::function<void()> stop_reading_;
   BatchProgress* const progress_;
   BatchSummary summary_;
@@ -192,16 +193,16 @@ int BatchSummary::ExitCode() const {
   return end.refused + end.error_records > 0 ? 3 : 0;
 }
 
-Batch::Batch(InputFile& in, BatchOutput& out, RequestService& service, const BatchOptions& options)
+Batch::Batch(InputFile& in, BatchOutput& out, LineComputer& computer, const BatchOptions& options)
     : in_(in),
       out_(out),
-      service_(service),
+      computer_(computer),
       options_(options),
       window_(std::make_shared<LineWindow>(options.window)) {}
 
 BatchSummary Batch::Run() {
   BatchSummary summary;
-  std::thread writer([&] { summary = Writer(out_, *window_, service_, options_).Run(); });
+  std::thread writer([&] { summary = Writer(out_, *window_, computer_, options_).Run(); });
   RunPoint end;
   const bool came_to_end = ReadLines(end);
   window_->Close();
@@ -221,22 +222,21 @@ BatchSummary Batch::Run() {
 }
 
 bool Batch::ReadLines(RunPoint& end) {
-  const LineTaker taker(service_, *window_, options_.seed, options_.created);
+  const LineTaker taker(computer_, options_.seed, options_.created);
   OwnLines lines(in_, options_.share, options_.begin);
   std::string line;
   for (auto result = lines.Next(line); result != InputFile::Result::kEnd;
        result = lines.Next(line)) {
-    service_.WaitForRoom();
+    computer_.WaitForRoom();
     lines.MoveHere(end);
-    const auto call = std::make_shared<LineCall>(window_, line.size(), end, in_.position(),
-                                                 options_.max_response_bytes);
-    if (!window_->Open(call)) {
+    const auto opened = std::make_shared<OpenLine>(window_, line.size(), end, in_.position());
+    if (!window_->Open(opened)) {
       return false;
     }
     if (result == InputFile::Result::kTooLong) {
-      taker.RefuseTooLong(in_.line_number(), in_.max_line_bytes(), *call);
+      taker.RefuseTooLong(in_.line_number(), in_.max_line_bytes(), *opened);
     } else {
-      taker.Take({line, in_.line_number(), lines.number()}, call);
+      taker.Take({line, in_.line_number(), lines.number()}, opened);
     }
   }
   lines.MoveHere(end);
@@ -245,7 +245,7 @@ bool Batch::ReadLines(RunPoint& end) {
 
 void Batch::Interrupt() {
   window_->Stop();
-  service_.StopAfterPass();
+  computer_.StopSoon();
   options_.stop_reading();
 }
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/service/request_service.h"
 #include "coordinator/transports/batch/batch_output.h"
 #include "coordinator/transports/batch/batch_progress.h"
 #include "coordinator/transports/batch/files/input_file.h"
+#include "coordinator/transports/batch/line_computer.h"
 #include "coordinator/transports/batch/line_share.h"
 #include "coordinator/transports/batch/line_window.h"
 #include "coordinator/transports/batch/run_point.h"
@@ -19,9 +19,6 @@ namespace scorecast::coordinator {
 
 struct BatchOptions {
   WindowLimits window;
-  /// A request whose response could be larger is refused with a 413, as on the request socket: see
-  /// SocketOptions::max_held_bytes.
-  std::int64_t max_response_bytes = std::int64_t{1} << 30;
   /// Seed of the run. Completions of a request without a seed get one that follows from this one
   /// and the number of the line among those that are not blank; so do ids of responses.
   std::uint64_t seed = 0;
@@ -55,22 +52,20 @@ struct BatchSummary {
 /// Runs OpenAI batch lines, {"custom_id":…,"method":"POST","url":…,"body":{…}}, and writes one
 /// record for each in the order of the input, even if they are computed in another order. Blank
 /// lines are skipped. A line that is not a request gets an error record with its number. Lines are
-/// read, parsed and tokenized on the calling thread, which waits while the responses of earlier
-/// lines take too much room; responses are formed and written on another thread. A prompt output
-/// gets its records whenever the next one is not ready; others get them a few times a
-/// second, or when there are some megabytes. If the output fails, requests that still wait to be
-/// computed are cancelled.
+/// read on the calling thread, which waits while the responses of earlier lines take too much room;
+/// records are formed and written on another thread. A prompt output gets its records
+/// whenever the next one is not ready; others get them a few times a second, or when there are some
+/// megabytes. If the output fails, lines that still wait to be computed are cancelled.
 class Batch {
  public:
   /// The arguments outlive the batch.
-  Batch(InputFile& in, BatchOutput& out, RequestService& service, const BatchOptions& options);
+  Batch(InputFile& in, BatchOutput& out, LineComputer& computer, const BatchOptions& options);
 
   /// Runs the batch to its end. To be called once.
   BatchSummary Run();
 
-  /// Ends the run early: nothing is computed beyond the pass in flight, and Run returns when all
-  /// records up to the first one that is missing are written. Any thread may call it, before Run as
-  /// well.
+  /// Ends the run early: see LineComputer::StopSoon. Run returns when all records up to the first
+  /// one that is missing are written. Any thread may call it, before Run as well.
   void Interrupt();
 
  private:
@@ -79,10 +74,10 @@ class Batch {
 
   InputFile& in_;
   BatchOutput& out_;
-  RequestService& service_;
+  LineComputer& computer_;
   const BatchOptions options_;
-  /// Shared with the computing thread, which may not have returned from Ready yet when the last
-  /// line is written.
+  /// Shared with whoever computes lines, and may not have returned from Ready yet when the last one
+  /// is written.
   const std::shared_ptr<LineWindow> window_;
 };
 

@@ -2,7 +2,7 @@
 
 namespace scorecast::coordinator {
 
-bool LineWindow::Open(const std::shared_ptr<LineCall>& line) {
+bool LineWindow::Open(const std::shared_ptr<OpenLine>& line) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || HasRoom(line->bytes()); });
   if (stopped_) {
@@ -14,7 +14,7 @@ bool LineWindow::Open(const std::shared_ptr<LineCall>& line) {
   return true;
 }
 
-void LineWindow::AwaitResponseRoom(LineCall& line, std::int64_t bytes) {
+void LineWindow::AwaitResponseRoom(OpenLine& line, std::int64_t bytes) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] {
     return stopped_ || lines_.size() == 1 || response_bytes_ + bytes <= limits_.max_response_bytes;
@@ -23,8 +23,12 @@ void LineWindow::AwaitResponseRoom(LineCall& line, std::int64_t bytes) {
   response_bytes_ += bytes;
 }
 
-void LineWindow::Ready(LineCall& line) {
+void LineWindow::Ready(OpenLine& line, std::optional<std::int64_t> response_bytes) {
   const std::lock_guard lock(mutex_);
+  if (response_bytes) {
+    response_bytes_ += *response_bytes - line.response_bytes_;
+    line.response_bytes_ = *response_bytes;
+  }
   line.is_ready_ = true;
   changed_.notify_all();
 }
@@ -35,7 +39,7 @@ void LineWindow::Close() {
   changed_.notify_all();
 }
 
-std::shared_ptr<LineCall> LineWindow::Take(
+std::shared_ptr<OpenLine> LineWindow::Take(
     const std::function<std::optional<Clock::time_point>()>& before_waiting) {
   std::unique_lock lock(mutex_);
   const auto can_return = [&] { return lines_.empty() ? closed_ : lines_.front()->is_ready_; };
@@ -71,19 +75,6 @@ void LineWindow::Stop() {
 bool LineWindow::is_stopped() const {
   const std::lock_guard lock(mutex_);
   return stopped_;
-}
-
-std::vector<std::shared_ptr<Call>> LineWindow::Cancel() {
-  const std::lock_guard lock(mutex_);
-  stopped_ = true;
-  changed_.notify_all();
-  std::vector<std::shared_ptr<Call>> calls;
-  for (const std::shared_ptr<LineCall>& line : lines_) {
-    if (line->Leave()) {
-      calls.push_back(line);
-    }
-  }
-  return calls;
 }
 
 bool LineWindow::HasRoom(std::int64_t bytes) const {

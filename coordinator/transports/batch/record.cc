@@ -1,5 +1,6 @@
 #include "coordinator/transports/batch/record.h"
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -10,7 +11,23 @@
 namespace scorecast::coordinator {
 namespace {
 
+constexpr int kSucceededStatus = 200;
+
 bool IsStateOfServer(int code) { return code == 429 || code == 499 || code == 503; }
+
+void WriteRecord(JsonWriter& writer, const std::string& custom_id, int status,
+                 const std::function<void()>& write_body) {
+  writer.BeginObject();
+  writer.Member("custom_id", custom_id);
+  writer.Key("response");
+  writer.BeginObject();
+  writer.Member("status_code", status);
+  writer.Key("body");
+  write_body();
+  writer.EndObject();
+  writer.Member("error", nullptr);
+  writer.EndObject();
+}
 
 }  // namespace
 
@@ -29,6 +46,14 @@ Record ErrorRecord(const std::optional<std::string>& custom_id, const proto::Err
           {}};
 }
 
+Record FormedRecord(const std::string& custom_id, int status, std::string body) {
+  return {status == kSucceededStatus ? Record::Kind::kSucceeded : Record::Kind::kRefused,
+          [custom_id, status, body = std::move(body)](JsonWriter& writer) {
+            WriteRecord(writer, custom_id, status, [&] { writer.Json(body); });
+          },
+          {}};
+}
+
 Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
                       proto::Expected<std::unique_ptr<EndpointResponse>> formed) {
   if (!formed && IsStateOfServer(formed.error().code)) {
@@ -40,20 +65,14 @@ Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,
   return {kind,
           [&endpoint, custom_id, response = std::move(response)](JsonWriter& writer) {
             const bool has_response = response->has_value();
-            writer.BeginObject();
-            writer.Member("custom_id", custom_id);
-            writer.Key("response");
-            writer.BeginObject();
-            writer.Member("status_code", has_response ? 200 : response->error().code);
-            writer.Key("body");
-            if (has_response) {
-              response->value()->WriteJson(writer);
-            } else {
-              writer.Json(endpoint.ErrorToJson(response->error()));
-            }
-            writer.EndObject();
-            writer.Member("error", nullptr);
-            writer.EndObject();
+            WriteRecord(writer, custom_id, has_response ? kSucceededStatus : response->error().code,
+                        [&] {
+                          if (has_response) {
+                            response->value()->WriteJson(writer);
+                          } else {
+                            writer.Json(endpoint.ErrorToJson(response->error()));
+                          }
+                        });
           },
           {}};
 }

@@ -32,6 +32,10 @@ struct Record {
 Record ErrorRecord(const std::optional<std::string>& custom_id, const proto::Error& error,
                    std::int64_t line_number);
 
+/// The record of a line with a response that was formed elsewhere: a status code, which is none of
+/// those below that give no record, and a body as JSON on one line.
+Record FormedRecord(const std::string& custom_id, int status, std::string body);
+
 /// The record of a line with this response. A refusal that says nothing about the request but only
 /// that the server is full or ends (429, 499, 503) gives no record.
 Record ResponseRecord(const std::string& custom_id, const Endpoint& endpoint,

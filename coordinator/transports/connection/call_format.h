@@ -5,17 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "coordinator/endpoints/endpoint.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
-class Call;
-class RequestService;
-
-/// What a call looks like on the wire: the bytes of its request, until they are parsed, and those
-/// of its replies. Used on any thread, but by one at a time: first Parse or Skip is called, then
-/// Delta for each delta, in their order, then Response or Error once.
+/// What a call looks like on the wire: the bytes of its request, and those of its replies. What
+/// else the handler of the call needs of them is in a class of its own, such as EndpointFormat.
+/// Used on any thread, but by one at a time.
 class CallFormat {
  public:
   virtual ~CallFormat() = default;
@@ -23,16 +19,7 @@ class CallFormat {
   /// Size of the request: as it arrived, and once it is parsed, as it was parsed. If it is
   /// compressed, what it claims to have.
   virtual std::size_t request_bytes() const = 0;
-  /// Decompresses the request, which may take long. False if it has more bytes than `limit`, which
-  /// nobody knows before. It then stays as it is. Called before Parse, or not at all.
-  virtual bool Unpack(std::size_t limit) {
-    static_cast<void>(limit);
-    return true;
-  }
-  /// Parses the request, and frees its bytes. Tells `call` of the endpoint, if the request names
-  /// one, and of the bytes that stay held. Throws nothing.
-  virtual ParsedRequest Parse(const RequestService& service, Call& call) = 0;
-  /// Called instead of Parse if the request is refused. Reads only what its reply needs.
+  /// Called if the request is refused, and frees its bytes. Reads only what its reply needs.
   virtual void Skip() = 0;
   /// See Call::id. Known from the beginning.
   virtual std::string_view id() const { return {}; }
@@ -40,9 +27,6 @@ class CallFormat {
   /// never changes.
   virtual std::uint64_t number() const { return 0; }
 
-  /// Called only if the request streams.
-  virtual std::string Delta(const EndpointResponse& delta) = 0;
-  virtual std::string Response(const EndpointResponse& response) = 0;
   virtual std::string Error(const proto::Error& error) = 0;
 
   /// Whether the connection is to be closed when the response or the error, which has been formed,

@@ -28,9 +28,10 @@ Connection::Connection(ClientId peer, std::unique_ptr<ByteStream> stream,
       idle_timer_(stream_->get_executor()),
       leaving_timer_(stream_->get_executor()),
       reading_timer_(stream_->get_executor()),
-      room_timer_(stream_->get_executor()),
       address_bytes_(std::move(address_bytes)),
-      held_replies_(NewReplyCount()) {}
+      held_replies_(NewReplyCount()),
+      room_(std::make_shared<RequestRoom>(stream_->get_executor(), context_.room_patience,
+                                          address_bytes_)) {}
 
 std::shared_ptr<HeldBytes> Connection::NewReplyCount() const {
   return std::make_shared<HeldBytes>(front_ == nullptr ? kMaxReplyBytes : kMaxReplyBytesOfFront,
@@ -46,7 +47,7 @@ void Connection::BecomeFront(Holder front) {
   // Calls in flight keep the counts that they have.
   address_bytes_ = context_.bytes_of_front();
   held_replies_ = NewReplyCount();
-  turn_.reset();
+  room_->SetAddress(address_bytes_);
 }
 
 void Connection::SetClient(ClientId client, Holder holder) {
@@ -66,7 +67,7 @@ void Connection::SetClient(ClientId client, Holder holder) {
     bytes_client_ = client_.address;
     address_bytes_ = context_.bytes_of(bytes_client_);
     held_replies_ = NewReplyCount();
-    turn_.reset();
+    room_->SetAddress(address_bytes_);
   }
 }
 
@@ -120,74 +121,30 @@ void Connection::BeginReading(std::optional<std::chrono::milliseconds> header_ti
   context_.note_io_wait(wait);
   header_timeout_ = header_timeout;
   read_before_ = stream_->bytes_read();
-  turn_.reset();
+  room_->BeginRequest();
   LimitReading();
 }
 
 void Connection::HoldRequest(std::int64_t before, std::int64_t bytes, Next next) {
-  HeldBytes& requests = address_bytes_->requests;
-  // A request that becomes long waits behind those that wait, unless it has the turn. One that is
-  // long already goes on, so that few are half read.
-  const bool becomes_long = before <= kLongBytes && before + bytes > kLongBytes && turn_.expired();
-  Held held = becomes_long && requests.HasWaiting() ? nullptr : TryHoldRequest(before, bytes);
-  if (held != nullptr || is_closed_ || !requests.HasRoomAbove(bytes)) {
-    next(std::move(held));
-    return;
-  }
-  awaited_ = {before, bytes, std::move(next), nullptr};
-  room_timer_.expires_after(context_.room_patience);
-  room_timer_.async_wait([self = shared_from_this()](const error_code&) {
-    // The timer may have been set anew meanwhile.
-    if (self->awaited_ && (self->is_closed_ || Clock::now() >= self->room_timer_.expiry())) {
-      self->EndWait(nullptr);
-    }
-  });
-  WaitForRoom(/*is_first=*/false);
+  room_->Hold(before, bytes, std::move(next));
 }
 
-Held Connection::TryHoldRequest(std::int64_t before, std::int64_t bytes) {
-  HeldBytes& requests = address_bytes_->requests;
-  if (Held held = requests.TryHoldPart(before, bytes)) {
-    return held;
-  }
-  Held turn = turn_.lock();
-  if (turn == nullptr) {
-    turn = requests.TakeTurn();
-    turn_ = turn;
-  }
-  return turn == nullptr ? nullptr : requests.TryHoldInTurn(std::move(turn), before, bytes);
+void Connection::HoldFor(const std::shared_ptr<ConnectionCall>& call,
+                         std::shared_ptr<AddressBytes> address, std::int64_t bytes, Next next) {
+  const auto room = std::make_shared<RequestRoom>(stream_->get_executor(), context_.room_patience,
+                                                  std::move(address));
+  rooms_[call.get()] = room;
+  room->Hold(/*before=*/0, bytes,
+             [self = shared_from_this(), call, next = std::move(next)](Held held) {
+               self->rooms_.erase(call.get());
+               next(std::move(held));
+             });
 }
 
-void Connection::WaitForRoom(bool is_first) {
-  // Weak, because the address may live longer than the connection.
-  awaited_->wake = std::make_shared<HeldBytes::Wake>([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self != nullptr) {
-      asio::post(self->stream_->get_executor(), [self] { self->RetryHold(); });
-    }
-    return self != nullptr;
-  });
-  address_bytes_->requests.Wait(awaited_->before, awaited_->bytes, awaited_->wake, is_first);
-}
-
-void Connection::RetryHold() {
-  HeldBytes& requests = address_bytes_->requests;
-  if (awaited_) {
-    Held held = TryHoldRequest(awaited_->before, awaited_->bytes);
-    if (held == nullptr && requests.HasRoomAbove(awaited_->bytes)) {
-      WaitForRoom(/*is_first=*/true);
-      return;
-    }
-    EndWait(std::move(held));
+void Connection::EndHolding(const ConnectionCall& call) {
+  if (const auto found = rooms_.find(&call); found != rooms_.end()) {
+    found->second->Close();
   }
-  requests.WakeNext();  // There may be room for more of them.
-}
-
-void Connection::EndWait(Held held) {
-  const Next next = std::move(awaited_->next);
-  awaited_.reset();
-  room_timer_.cancel();
-  next(std::move(held));
 }
 
 void Connection::AwaitBegin(std::function<void()> next) {
@@ -223,6 +180,7 @@ std::size_t Connection::Cancel(std::uint64_t number) {
   auto end = begin;
   for (; end != in_flight_.end() && end->first == number; ++end) {
     context_.memory.Note(end->second->arrived_bytes());
+    EndHolding(*end->second);
     if (end->second->Leave()) {
       admitted.push_back(end->second);
     }
@@ -436,7 +394,7 @@ void Connection::CloseNow() {
   idle_timer_.cancel();
   leaving_timer_.cancel();
   reading_timer_.cancel();
-  room_timer_.cancel();
+  room_->Close();
   context_.counters.requests_in_flight -= static_cast<std::int64_t>(in_flight_.size());
   context_.memory.Note(kConnectionBytes);
   if (reading_since_) {
@@ -445,6 +403,7 @@ void Connection::CloseNow() {
   std::vector<std::shared_ptr<Call>> left;
   for (const auto& [number, call] : std::exchange(in_flight_, {})) {
     context_.memory.Note(call->arrived_bytes());
+    EndHolding(*call);
     if (call->Leave()) {
       left.push_back(call);
     }

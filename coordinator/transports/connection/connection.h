@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,6 +26,7 @@
 #include "coordinator/transports/connection/connection_call.h"
 #include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/protocol.h"
+#include "coordinator/transports/connection/request_room.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
@@ -44,7 +46,7 @@ struct ConnectionContext {
   /// `holder` may be null.
   std::function<void(const ClientId& client, const Holder& holder, const proto::Error& error)>
       count_refusal;
-  /// The bytes of a client: see Connection::SetClient. Called on any thread.
+  /// The bytes of a client: see Connection::SetClient and BytesOf. Called on any thread.
   std::function<std::shared_ptr<AddressBytes>(const ClientName& address)> bytes_of = {};
   /// The bytes of a front. Called on any thread.
   std::function<std::shared_ptr<AddressBytes>()> bytes_of_front = {};
@@ -91,6 +93,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::shared_ptr<HeldBytes>& replies() { return held_replies_; }
   /// The bytes of its client address.
   const std::shared_ptr<AddressBytes>& address_bytes() { return address_bytes_; }
+  /// The bytes of another client, for whom a front passes a request on.
+  std::shared_ptr<AddressBytes> BytesOf(const ClientName& client) const {
+    return context_.bytes_of(client);
+  }
   void Begun();
   void Post(std::function<void()> work);
   void Deliver(const std::shared_ptr<ConnectionCall>& call, Reply reply);
@@ -115,7 +121,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ForgetClient();
   /// The client has shown the key of a front: it makes the requests of many clients, whom it has
   /// let in and bounds by itself. From now on kMaxOfFront requests may be in flight, a request
-  /// begins although the one before it is not queued yet, and bytes count for no address.
+  /// begins although the one before it is not queued yet, and bytes that arrive count for no
+  /// address. For whom a request is passed on, what it becomes counts: see Forward.
   void BecomeFront(Holder front);
   /// The key of the front; null if the client is none.
   const Holder& front() const { return front_; }
@@ -134,16 +141,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void BeginReading(std::optional<std::chrono::milliseconds> header_timeout = std::nullopt);
   /// Called when the part of the request that has a time limit of its own has arrived.
   void HeaderRead() { header_timeout_.reset(); }
-  using Next = std::function<void(Held)>;
+  using Next = RequestRoom::Next;
   /// Called before `bytes` more of the request that is being read are kept, which has `before`
   /// bytes already; at least kLongBytes if it will certainly have more, so that the reserve for
   /// short requests is not taken by long ones that wait. Calls `next` with the bytes, at once or
-  /// when the client's address has room for them. One request of an address at a time is given more
-  /// than the address may hold, so that those that are half read do not wait for each other for
-  /// ever. `next` gets null if all addresses together have no room, if this one has none within
-  /// ConnectionContext::room_patience, or if the connection ends. Not called again before `next`
-  /// was.
+  /// when the client's address has room for them; see RequestRoom::Hold. `next` gets null if there
+  /// is no room within ConnectionContext::room_patience, or if the connection ends. Not called
+  /// again before `next` was.
   void HoldRequest(std::int64_t before, std::int64_t bytes, Next next);
+  /// The same for all bytes of a call in flight, which count for `address`. Meanwhile further
+  /// requests are read and begun: they may be those of other clients. `next` also gets null if the
+  /// call is cancelled.
+  void HoldFor(const std::shared_ptr<ConnectionCall>& call, std::shared_ptr<AddressBytes> address,
+               std::int64_t bytes, Next next);
   /// Calls `next` when a request may begin: at once, or later, and then nothing is read meanwhile.
   /// The time limit of a request does not count meanwhile. Also calls it if the connection is
   /// ending.
@@ -211,12 +221,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void EndWith(const proto::Error& error);
   /// The count of this connection's replies, among those of its client.
   std::shared_ptr<HeldBytes> NewReplyCount() const;
-  /// Null if there is no room now.
-  Held TryHoldRequest(std::int64_t before, std::int64_t bytes);
-  void WaitForRoom(bool is_first);
-  /// Called when there may be room.
-  void RetryHold();
-  void EndWait(Held held);
+  /// The call does not wait for room any longer.
+  void EndHolding(const ConnectionCall& call);
   void Write();
   void WatchIdle();
   /// Ends the connection if the request that is being read takes too long.
@@ -259,18 +265,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer reading_timer_;
   bool is_reading_watched_ = false;  ///< `reading_timer_` runs.
 
-  /// Bytes of a request that wait for room: see HoldRequest.
-  struct Awaited {
-    std::int64_t before = 0;
-    std::int64_t bytes = 0;
-    Next next;
-    std::shared_ptr<HeldBytes::Wake> wake;
-  };
-  std::optional<Awaited> awaited_;
-  boost::asio::steady_timer room_timer_;
-  /// The turn of the request that is being read: see HeldBytes::TakeTurn. Its bytes hold it.
-  std::weak_ptr<void> turn_;
-
   bool reading_paused_ = false;
   std::function<void()> begins_;  ///< See AwaitBegin; empty if nothing is awaited.
   bool beginning_ = false;        ///< The last call has not called Begun yet.
@@ -280,6 +274,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Bytes of `replies_`, and of replies to calls in flight. Shared with these calls.
   std::shared_ptr<HeldBytes> held_replies_;
   std::deque<Reply> replies_;  ///< The first is being written.
+
+  const std::shared_ptr<RequestRoom> room_;  ///< Of the request that is being read.
+  /// Of the calls in flight that wait: see HoldFor.
+  std::map<const ConnectionCall*, std::shared_ptr<RequestRoom>> rooms_;
 
   /// Each until its last reply comes, it is cancelled, or the connection is closed. By their
   /// numbers: see CallFormat::number. Each is found at once, although a client may give one number

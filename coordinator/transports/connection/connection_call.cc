@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "coordinator/transports/connection/connection.h"
-#include "coordinator/transports/connection/request_handler.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -15,6 +14,7 @@ void Append(CompletionDelta delta, CompletionDelta& to) {
   to.token_ids.insert(to.token_ids.end(), delta.token_ids.begin(), delta.token_ids.end());
   std::ranges::move(delta.scored, std::back_inserter(to.scored));
   to.finish_reason = delta.finish_reason;
+  to.reached = delta.reached;
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ void ConnectionCall::OnDelta(std::size_t output, CompletionDelta delta) {
 
 void ConnectionCall::OnEnd() {
   if (!streams()) {
-    handler_->Respond(self());
+    responder_->Respond(self());
   } else {
     const std::lock_guard lock(mutex_);
     has_response_ = true;
@@ -77,7 +77,7 @@ void ConnectionCall::OnEnd() {
       PostStep();
     }
   }
-  handler_->Ended();
+  responder_->Ended();
 }
 
 void ConnectionCall::PostStep() {
@@ -99,7 +99,7 @@ void ConnectionCall::Step() {
   if (!deltas.empty()) {
     std::string bytes;
     for (auto& [output, delta] : deltas) {
-      bytes += format_->Delta(*FormDelta(output, std::move(delta)));
+      bytes += responder_->FormDelta(*this, *FormDelta(output, std::move(delta)));
     }
     Reply reply = ToReply(std::move(bytes), replies());
     reply.is_last = false;
@@ -107,7 +107,7 @@ void ConnectionCall::Step() {
     Send(std::move(reply));
   }
   if (responds) {
-    handler_->Respond(self());
+    responder_->Respond(self());
   }
 }
 

@@ -20,7 +20,7 @@
 namespace scorecast::coordinator {
 
 class Connection;
-class RequestHandler;
+class ConnectionCall;
 
 /// Bytes for the client: the whole response to a request, or the next part of it.
 struct Reply {
@@ -39,6 +39,20 @@ struct Reply {
 /// of `rest` count for each reply, because any of them may be the last that holds them.
 Reply ToReply(std::string bytes, HeldBytes& replies,
               std::shared_ptr<const std::string> rest = nullptr);
+
+/// Forms the replies to calls that a RequestService computes. Called on any thread.
+class CallResponder {
+ public:
+  /// The bytes of a delta of a call that streams.
+  virtual std::string FormDelta(ConnectionCall& call, const EndpointResponse& delta) = 0;
+  /// Forms the reply to a call that is over, and sends it, unless the client has left.
+  virtual void Respond(std::shared_ptr<ConnectionCall> call) = 0;
+  /// Called once for each call, when it is over. The responder may be destroyed afterwards.
+  virtual void Ended() = 0;
+
+ protected:
+  ~CallResponder() = default;
+};
 
 /// A call that came over a connection, which has it from BeginRequest until its last reply is
 /// delivered or the client has left.
@@ -60,6 +74,12 @@ class ConnectionCall : public Call {
 
   /// The count that the bytes of its request belong to.
   HeldBytes& requests() { return address_bytes_->requests; }
+  /// They, and those of its replies, belong to this one: that of the client for whom a front passes
+  /// the request on. Called before the call is handled.
+  void SetBytes(std::shared_ptr<AddressBytes> bytes) {
+    replies_ = std::make_shared<HeldBytes>(bytes->replies.limit(), &bytes->replies);
+    address_bytes_ = std::move(bytes);
+  }
 
   /// Whether the client was let in by a front, or is one: see Connection::BecomeFront.
   bool is_of_front() const { return is_of_front_; }
@@ -83,8 +103,8 @@ class ConnectionCall : public Call {
   /// the connection is gone.
   void Post(std::function<void()> work);
 
-  /// Called once, before the service has the call. `handler` forms the replies, on its threads.
-  void SetHandler(RequestHandler& handler) { handler_ = &handler; }
+  /// Called once, before a RequestService has the call.
+  void SetResponder(CallResponder& responder) { responder_ = &responder; }
 
  private:
   void OnDelta(std::size_t output, CompletionDelta delta) override;
@@ -97,12 +117,12 @@ class ConnectionCall : public Call {
 
   /// Weak, because the job of a call that is over may last longer than the server.
   const std::weak_ptr<Connection> connection_;
-  const std::shared_ptr<AddressBytes> address_bytes_;
-  const std::shared_ptr<HeldBytes> replies_;
+  std::shared_ptr<AddressBytes> address_bytes_;
+  std::shared_ptr<HeldBytes> replies_;
   const std::unique_ptr<CallFormat> format_;
   const std::int64_t arrived_bytes_;
   const bool is_of_front_;
-  RequestHandler* handler_ = nullptr;
+  CallResponder* responder_ = nullptr;
 
   std::mutex mutex_;
   std::map<std::size_t, CompletionDelta> waiting_;  ///< By output.

@@ -67,7 +67,7 @@ void Connection::WatchReading(Clock::time_point deadline) {
     const Clock::time_point now = Clock::now();
     if (now < self->ReadingDeadline()) {
       self->WatchReading(self->ReadingDeadline());
-    } else if (self->awaited_ || self->stream_->HasUnread()) {
+    } else if (self->room_->is_waiting() || self->stream_->HasUnread()) {
       self->WatchReading(now + kUnreadGrace);
     } else {
       // The read under way goes on, and shows when the client has closed its side.

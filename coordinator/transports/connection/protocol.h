@@ -8,17 +8,17 @@
 #include "coordinator/access/api_keys.h"
 #include "coordinator/access/trusted_proxies.h"
 #include "coordinator/service/held_bytes.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/connection/connection_call.h"
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
 
 class Connection;
-class RequestHandler;
 
 /// What the protocols of all connections of a server share.
 struct ProtocolContext {
-  RequestHandler& handler;
+  CallHandler& handler;
   std::int64_t max_request_bytes;  ///< Upper bound on one request.
   ApiKeys* keys = nullptr;         ///< See SocketOptions; may be null.
   const TrustedProxies& proxies;   ///< See SocketOptions.

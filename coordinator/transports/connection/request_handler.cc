@@ -6,13 +6,17 @@
 #include <utility>
 
 #include "coordinator/request/request_error.h"
-#include "coordinator/transports/connection/call_format.h"
+#include "coordinator/transports/connection/endpoint_format.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 proto::Error TooManyLongRequests(std::int64_t again) {
   return {503, "overloaded", "The server has too many long requests to parse.", "", again};
+}
+
+EndpointFormat& FormatOf(ConnectionCall& call) {
+  return dynamic_cast<EndpointFormat&>(call.format());
 }
 
 /// The bytes of the response; or the error, if there is no response or no memory for its bytes.
@@ -22,7 +26,7 @@ proto::Expected<std::string> ResponseBytes(ConnectionCall& call) {
     return proto::Unexpected(response.error());
   }
   try {
-    return call.format().Response(**response);
+    return FormatOf(call).Response(**response);
   } catch (const std::exception& exception) {
     return proto::Unexpected(FaultOf(exception));
   }
@@ -31,16 +35,15 @@ proto::Expected<std::string> ResponseBytes(ConnectionCall& call) {
 }  // namespace
 
 RequestHandler::RequestHandler(RequestService& service, const SocketOptions& options, int threads)
-    : service_(service),
-      keys_(options.keys),
-      replies_(options.max_held_bytes),
+    : CallHandler(options),
+      service_(service),
       parsing_(options.long_patience),
       parsing_large_(options.long_patience),
       backlog_(options.max_wait_seconds, threads),
       preparing_({.under_way = threads}),
       replying_(threads) {}
 
-void RequestHandler::Finish() {
+void RequestHandler::End() {
   parsing_.Join();  // First, because it posts to the other.
   parsing_large_.Join();
   preparing_.Join();
@@ -51,34 +54,10 @@ void RequestHandler::Finish() {
   replying_.Join();
 }
 
-void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientId& client,
-                                  const Holder& holder, const proto::Error& error) {
-  const bool is_stranger = keys_ != nullptr && holder == nullptr;
-  CountRefusal(endpoint, is_stranger ? ClientName() : client.address, error);
-}
-
-void RequestHandler::CountRefusal(const Endpoint* endpoint, const ClientName& client,
-                                  const proto::Error& error) {
-  counters_.CountRefusal(error.reason);
-  service_.NoteRefusal(endpoint, client, error);
-}
-
-std::optional<proto::Error> RequestHandler::AccessFault(ConnectionCall& call) const {
-  if (keys_ == nullptr || call.is_of_front()) {
-    return std::nullopt;
-  }
-  auto holder = keys_->LetIn(call.holder(), service_.model_name(), Clock::now());
-  if (!holder) {
-    return std::move(holder).error();
-  }
-  call.SetHolder(*std::move(holder));
-  return std::nullopt;
-}
-
 void RequestHandler::Handle(std::shared_ptr<ConnectionCall> call,
                             std::optional<proto::Error> fault) {
   if (!fault) {
-    fault = AccessFault(*call);
+    fault = AccessFault(*call, service_.model_name());
   }
   if (fault) {
     Read(call, fault);
@@ -97,7 +76,7 @@ void RequestHandler::PostParsing(PatientPool& pool, std::shared_ptr<ConnectionCa
   pool.Post(client, [this, &pool, call = std::move(call)](PatientPool::TooLate too_late) {
     if (too_late) {
       Read(call, TooManyLongRequests(*too_late));
-    } else if (&pool == &parsing_ && !call->has_left() && !call->format().Unpack(kLargeBytes)) {
+    } else if (&pool == &parsing_ && !call->has_left() && !FormatOf(*call).Unpack(kLargeBytes)) {
       PostParsing(parsing_large_, call);
     } else {
       Read(call, /*refusal=*/std::nullopt);
@@ -115,7 +94,7 @@ void RequestHandler::Read(const std::shared_ptr<ConnectionCall>& call,
     call->format().Skip();
   }
   ParsedRequest parsed =
-      refusal ? ParsedRequest(proto::Unexpected(*refusal)) : call->format().Parse(service_, *call);
+      refusal ? ParsedRequest(proto::Unexpected(*refusal)) : FormatOf(*call).Parse(service_, *call);
   const std::size_t bytes = call->format().request_bytes();
   Held counted;
   if (parsed && bytes > kShortBytes) {
@@ -126,7 +105,7 @@ void RequestHandler::Read(const std::shared_ptr<ConnectionCall>& call,
       parsed = proto::Unexpected(std::move(added).error());
     }
   }
-  call->SetHandler(*this);
+  call->SetResponder(*this);
   {
     const std::lock_guard lock(mutex_);
     ++calls_;
@@ -153,6 +132,10 @@ bool RequestHandler::Prepare(const std::shared_ptr<ConnectionCall>& call,
   return is_prepared;
 }
 
+std::string RequestHandler::FormDelta(ConnectionCall& call, const EndpointResponse& delta) {
+  return FormatOf(call).Delta(delta);
+}
+
 void RequestHandler::Respond(std::shared_ptr<ConnectionCall> call) {
   // The computing thread may call this, so the reply is formed elsewhere.
   ConnectionCall& own = *call;
@@ -170,7 +153,7 @@ void RequestHandler::Form(ConnectionCall& call) {
   }
   proto::Expected<std::string> bytes = ResponseBytes(call);
   if (!bytes) {
-    counters_.CountRefusal(bytes.error().reason);
+    counters().CountRefusal(bytes.error().reason);
     bytes = call.format().Error(bytes.error());
   }
   Reply reply = ToReply(*std::move(bytes), call.replies());

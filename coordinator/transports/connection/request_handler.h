@@ -8,13 +8,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "coordinator/access/api_keys.h"
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/clock.h"
-#include "coordinator/service/held_bytes.h"
+#include "coordinator/service/call.h"
 #include "coordinator/service/request_service.h"
-#include "coordinator/transports/connection/client_counters.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/connection/connection_call.h"
 #include "coordinator/transports/connection/fair_pool.h"
 #include "coordinator/transports/connection/patient_pool.h"
@@ -33,39 +34,22 @@ namespace scorecast::coordinator {
 /// for larger ones, or their refusal if their turn does not come in time; the tokenizing of all but
 /// the shortest requests by several, at which even a request under way gives way to others; and the
 /// forming of long replies by several others.
-class RequestHandler {
+class RequestHandler : public CallHandler, private CallResponder {
  public:
-  /// `threads` is the number of threads for each kind of long work that has several.
+  /// `threads` is the number of threads for each kind of long work that has several. The formats of
+  /// all calls are EndpointFormats.
   RequestHandler(RequestService& service, const SocketOptions& options, int threads);
   /// See Finish.
-  ~RequestHandler() { Finish(); }
+  ~RequestHandler() override { End(); }
 
-  /// Called once for each call that has a format. Refuses it if there is a fault, or if its client
-  /// is not let in. Calls its Begun when it is queued, and its response, if it is still to be
-  /// computed, counts in the call's replies.
-  void Handle(std::shared_ptr<ConnectionCall> call,
-              std::optional<proto::Error> fault = std::nullopt);
-
-  /// Returns when every call is handled and over. Every client must have left, and no call may be
-  /// handled afterwards.
-  void Finish();
-
-  // For the calls.
-
-  /// Forms the reply to a call that is over, and sends it, unless the client has left.
-  void Respond(std::shared_ptr<ConnectionCall> call);
-  /// Called once for each call, when it is over. The handler may be destroyed afterwards.
-  void Ended();
-
-  const HeldBytes& replies() const { return replies_; }
-  ClientCounters& counters() { return counters_; }
-  /// Counts an error that a protocol sends without Handle. `endpoint` is null if it is not known.
-  /// May be called on any thread.
-  /// `holder` is null if the client has shown no key. If keys are needed, it has no name then.
-  void CountRefusal(const Endpoint* endpoint, const ClientId& client, const Holder& holder,
-                    const proto::Error& error);
-  /// The same for a client that is let in.
-  void CountRefusal(const Endpoint* endpoint, const ClientName& client, const proto::Error& error);
+  /// Calls Begun of the call when it is queued, and its response, if it is still to be computed,
+  /// counts in the call's replies.
+  void Handle(std::shared_ptr<ConnectionCall> call, std::optional<proto::Error> fault) override;
+  void Cancel(const std::vector<std::shared_ptr<Call>>& calls) override { service_.Cancel(calls); }
+  void NoteIoWait(Clock::duration wait) override { service_.NoteIoWait(wait); }
+  void StartDraining() override { service_.StartDraining(); }
+  bool is_draining() const override { return service_.is_draining(); }
+  void Finish() override { End(); }
 
  private:
   /// Requests with more bytes than this are tokenized by `preparing_`. Small, because the items of
@@ -77,8 +61,14 @@ class RequestHandler {
   /// Long requests with more bytes than this are parsed by `parsing_large_`.
   static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
-  /// Why the call's client is not let in. Null keys let everybody in, and so does a front.
-  std::optional<proto::Error> AccessFault(ConnectionCall& call) const;
+  void NoteRefusal(const Endpoint* endpoint, const ClientName& client,
+                   const proto::Error& error) override {
+    service_.NoteRefusal(endpoint, client, error);
+  }
+  std::string FormDelta(ConnectionCall& call, const EndpointResponse& delta) override;
+  void Respond(std::shared_ptr<ConnectionCall> call) override;
+  void Ended() override;
+  void End();
   /// Lets a long request be parsed when it is its turn.
   void PostParsing(PatientPool& pool, std::shared_ptr<ConnectionCall> call);
   void Read(const std::shared_ptr<ConnectionCall>& call,
@@ -88,10 +78,6 @@ class RequestHandler {
   void Form(ConnectionCall& call);
 
   RequestService& service_;
-  const std::shared_ptr<const ApiKeys> keys_;  ///< See SocketOptions.
-  ClientCounters counters_;
-  HeldBytes replies_;  ///< Replies to all clients, counted from the arrival of their requests on.
-
   std::mutex mutex_;
   std::condition_variable ended_;
   std::size_t calls_ = 0;  ///< Those that the service has and that are not over.

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "coordinator/transports/connection/client_address.h"
+#include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/connection/tcp_stream.h"
 #include "coordinator/transports/connection/tls_stream.h"
 #include "coordinator/transports/connection/turn_executor.h"
@@ -56,33 +57,37 @@ RequestServer::Listener::Listener(asio::any_io_executor executor, MakeProtocol m
       accept_again(acceptor.get_executor()) {}
 
 RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads)
-    : service_(service),
-      options_(options),
+    : RequestServer(std::make_unique<RequestHandler>(service, options, io_threads), options,
+                    io_threads) {}
+
+RequestServer::RequestServer(std::unique_ptr<CallHandler> handler, const SocketOptions& options,
+                             int io_threads)
+    : options_(options),
       turns_(io_, io_threads),
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
                 options.max_held_bytes / kReservedPart),
-      handler_(service, options, io_threads),
+      handler_(std::move(handler)),
       greetings_(turns_.ForServer()),
-      address_book_(options.max_held_bytes_per_address, requests_, handler_.replies()),
+      address_book_(options.max_held_bytes_per_address, requests_, handler_->replies()),
       memory_(io_.get_executor()),
-      protocol_context_{handler_, options.max_request_bytes, options_.keys.get(), options_.proxies,
+      protocol_context_{*handler_, options.max_request_bytes, options_.keys.get(), options_.proxies,
                         options_.front_keys.get()},
       context_{options.idle_timeout,
                options.read_timeout,
                options.long_patience,
-               handler_.counters(),
+               handler_->counters(),
                memory_,
-               [this](const std::vector<std::shared_ptr<Call>>& left) { service_.Cancel(left); },
-               [this](Clock::duration wait) { service_.NoteIoWait(wait); },
+               [this](const std::vector<std::shared_ptr<Call>>& left) { handler_->Cancel(left); },
+               [this](Clock::duration wait) { handler_->NoteIoWait(wait); },
                [this](const ClientId& client, const Holder& holder, const proto::Error& error) {
-                 handler_.CountRefusal(/*endpoint=*/nullptr, client, holder, error);
+                 handler_->CountRefusal(/*endpoint=*/nullptr, client, holder, error);
                },
                [this](const ClientName& address) {
                  const std::lock_guard lock(mutex_);
                  return address_book_.Of(address);
                },
-               [this] { return AddressBook::OfAll(requests_, handler_.replies()); }},
+               [this] { return AddressBook::OfAll(requests_, handler_->replies()); }},
       probe_context_(context_),
       handshakes_(io_threads, options.handshake_timeout) {
   probe_context_.idle_timeout =
@@ -94,7 +99,7 @@ RequestServer::RequestServer(RequestService& service, const SocketOptions& optio
 
 RequestServer::~RequestServer() {
   CloseConnections(std::chrono::milliseconds(0));
-  handler_.Finish();
+  handler_->Finish();
   memory_.Stop();
   work_.reset();
   for (std::thread& thread : threads_) {
@@ -305,7 +310,7 @@ void RequestServer::Forget(const Admitted& admitted) {
 }
 
 void RequestServer::StartDraining() {
-  service_.StartDraining();
+  handler_->StartDraining();
   StopAccepting(/*for_drain=*/true);
 }
 
@@ -364,7 +369,7 @@ ClientsStatus RequestServer::status() const {
   ClientsStatus status;
   status.requests_in_flight = context_.counters.requests_in_flight;
   status.held_request_bytes = requests_.bytes();
-  status.held_reply_bytes = handler_.replies().bytes();
+  status.held_reply_bytes = handler_->replies().bytes();
   status.refusals = context_.counters.refusals();
   const std::lock_guard lock(mutex_);
   status.connections = connections_.size() + opening_ - probes_.size();

@@ -22,15 +22,14 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "coordinator/service/held_bytes.h"
-#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/address_bytes.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/connection/clients_status.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/io_turns.h"
 #include "coordinator/transports/connection/memory_return.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/connection/proxy_greetings.h"
-#include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "coordinator/transports/connection/tls_files.h"
 #include "coordinator/transports/connection/tls_handshake.h"
@@ -38,6 +37,8 @@
 #include "proto/base/error.h"
 
 namespace scorecast::coordinator {
+
+class RequestService;
 
 /// How clients of one listening socket are taken.
 struct ListenOptions {
@@ -56,7 +57,8 @@ struct ListenOptions {
 /// all sockets together.
 class RequestServer {
  public:
-  /// `service` must outlive the server.
+  RequestServer(std::unique_ptr<CallHandler> handler, const SocketOptions& options, int io_threads);
+  /// The handler is a RequestHandler. `service` must outlive the server.
   RequestServer(RequestService& service, const SocketOptions& options, int io_threads);
   /// Closes the connections, which cancels their requests. Does not wait for a pass that computes
   /// them.
@@ -154,13 +156,12 @@ class RequestServer {
   void Forget(const Admitted& admitted);
   std::vector<std::shared_ptr<Connection>> Connections() const;
 
-  RequestService& service_;
   const SocketOptions options_;
   boost::asio::io_context io_;
   IoTurns turns_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   HeldBytes requests_;
-  RequestHandler handler_;
+  const std::unique_ptr<CallHandler> handler_;
   ProxyGreetings greetings_;
   AddressBook address_book_;  ///< Used with `mutex_` locked.
   MemoryReturn memory_;

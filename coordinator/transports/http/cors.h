@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/transports/web/reply_field.h"
+#include "coordinator/resources/reply_field.h"
 
 namespace scorecast::coordinator {
 

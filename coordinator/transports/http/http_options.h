@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "coordinator/status/service_load.h"
 #include "coordinator/transports/web/web_options.h"
 
 namespace scorecast::coordinator {
@@ -20,6 +22,8 @@ struct HttpOptions {
   std::vector<std::string> allowed_hosts;  ///< Names and IP addresses; "*": all.
   /// The header of a request must arrive within this time of its first byte.
   std::chrono::milliseconds header_timeout = std::chrono::seconds(10);
+  /// The load that replies have, if their requests ask for it: see LoadReport. May be empty.
+  std::function<ServiceLoad()> load;
 };
 
 }  // namespace scorecast::coordinator

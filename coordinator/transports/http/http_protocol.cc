@@ -9,14 +9,15 @@
 #include <boost/asio/post.hpp>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/connection/client_address.h"
-#include "coordinator/transports/connection/request_handler.h"
 #include "coordinator/transports/http/access.h"
 #include "coordinator/transports/http/cors.h"
+#include "coordinator/transports/http/load_report.h"
 #include "coordinator/transports/web/body_faults.h"
 #include "coordinator/transports/web/field_value.h"
-#include "coordinator/transports/web/http_format.h"
 #include "coordinator/transports/web/request_id.h"
+#include "coordinator/transports/web/web_call.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -37,7 +38,7 @@ Reply HttpProtocol::ErrorReply(const proto::Error& error, HeldBytes& replies) co
     terms.keep_alive = false;
   }
   LogWebRefusal(terms.reply.request_id, /*holder=*/"", error);
-  return ToReply(HttpReplyWriter(std::move(terms), server_->web.service).Error(error), replies);
+  return ToReply(HttpReplyWriter(std::move(terms), context_.handler).Error(error), replies);
 }
 
 bool HttpProtocol::MayGoOn(Connection& connection, const boost::system::error_code& error) {
@@ -190,7 +191,11 @@ void HttpProtocol::JudgeHeader(Connection& connection) {
     judgement.fault = std::move(fault);
   }
   if (!judgement.fault) {
-    Judge(server_->web, head, judgement);
+    Judge(server_->web, head, context_.handler.is_draining(), judgement);
+  }
+  // Like /metrics, the load is only for those who are let in.
+  if (!judgement.fault && IsForHandler(server_->web, head, judgement.route)) {
+    message.terms.load_report = LoadReport(head.load_format, server_->options.load);
   }
 }
 
@@ -217,7 +222,7 @@ void HttpProtocol::HandleHeader(const ConnectionPtr& connection) {
 
 bool HttpProtocol::KeepsBody() const {
   const Judgement& judgement = message_->judgement;
-  return !judgement.fault && EndpointOf(message_->header.head(), judgement.route) != nullptr;
+  return !judgement.fault && IsForHandler(server_->web, message_->header.head(), judgement.route);
 }
 
 bool HttpProtocol::Keep(std::string_view bytes) {
@@ -312,8 +317,11 @@ void HttpProtocol::ReadBody(const ConnectionPtr& connection) {
 void HttpProtocol::Handle(const ConnectionPtr& connection) {
   const RequestHead& head = message_->header.head();
   if (KeepsBody()) {
-    MakeRoom(*connection, {.bytes = std::move(message_->body)}, head.content_encoding,
-             context_.max_request_bytes, [this, connection](std::optional<HttpBody> body) {
+    // A body that is passed on stays compressed.
+    const bool is_unpacked = server_->web.options.pass_on == nullptr;
+    MakeRoom(*connection, {.bytes = std::move(message_->body)},
+             is_unpacked ? head.content_encoding : std::string(), context_.max_request_bytes,
+             [this, connection](std::optional<HttpBody> body) {
                if (!MayGoOn(*connection, {})) {
                  return;
                }
@@ -333,14 +341,21 @@ void HttpProtocol::Handle(const ConnectionPtr& connection) {
 
 void HttpProtocol::PassOn(const ConnectionPtr& connection, HttpBody body) {
   Route& route = message_->judgement.route;
-  const Endpoint& endpoint = *route.endpoint;
-  auto writer = std::make_unique<HttpReplyWriter>(std::move(message_->terms), server_->web.service);
-  const auto call = connection->BeginRequest(
-      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
-                                   std::move(writer), std::move(route.id)));
-  call->SetEndpoint(endpoint);
+  const RequestHead& head = message_->header.head();
+  const Endpoint* const endpoint = EndpointOf(head, route);
+  WebCall web_call{
+      .request = head,
+      .endpoint = endpoint,
+      .url_model = std::move(route.id),
+      .body = std::move(body),
+      .address = connection->address_bytes(),
+      .writer = std::make_unique<HttpReplyWriter>(std::move(message_->terms), context_.handler)};
+  const auto call = connection->BeginRequest(NewFormat(server_->web, std::move(web_call)));
+  if (endpoint != nullptr) {
+    call->SetEndpoint(*endpoint);
+  }
   message_.reset();
-  context_.handler.Handle(call);
+  context_.handler.Handle(call, /*fault=*/std::nullopt);
   connection->ReadNext();
 }
 
@@ -379,8 +394,8 @@ void HttpProtocol::Send(const ConnectionPtr& connection, const ReplyWriter& writ
   connection->ReadNext();
 }
 
-MakeProtocol MakeHttpProtocol(const RequestService& service, HttpOptions options) {
-  const auto server = std::make_shared<const HttpServer>(service, std::move(options));
+MakeProtocol MakeHttpProtocol(EndpointList endpoints, HttpOptions options) {
+  const auto server = std::make_shared<const HttpServer>(endpoints, std::move(options));
   return [server](const ProtocolContext& context) {
     return std::make_unique<HttpProtocol>(context, server);
   };

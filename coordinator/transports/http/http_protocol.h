@@ -12,8 +12,9 @@
 
 #include <boost/system/error_code.hpp>
 
+#include "coordinator/endpoints/endpoints.h"
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/service/held_bytes.h"
-#include "coordinator/service/request_service.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/http/http_options.h"
@@ -22,7 +23,6 @@
 #include "coordinator/transports/web/http_body.h"
 #include "coordinator/transports/web/immediate_reply.h"
 #include "coordinator/transports/web/inflate.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/web_server.h"
 #include "proto/base/error.h"
@@ -31,8 +31,8 @@ namespace scorecast::coordinator {
 
 /// What all HTTP connections of a server share.
 struct HttpServer {
-  HttpServer(const RequestService& service, HttpOptions http_options)
-      : web(service, std::move(http_options.web)), options(std::move(http_options)) {}
+  HttpServer(EndpointList endpoints, HttpOptions http_options)
+      : web(endpoints, std::move(http_options.web)), options(std::move(http_options)) {}
 
   const WebServer web;
   const HttpOptions options;  ///< Without those of `web`.
@@ -100,16 +100,15 @@ class HttpProtocol : public Protocol {
   std::int64_t Before(std::int64_t bytes) const;
   /// Lets the body have one piece more, or drops it if there is no room. Then goes on reading it.
   void HoldBody(const ConnectionPtr& connection);
-  /// Whether the body is for an endpoint. Bodies of other requests are dropped as they arrive.
+  /// Whether the handler of calls gets the request. Bodies of other requests are dropped as they
+  /// arrive.
   bool KeepsBody() const;
   /// Adds bytes to the body, or drops them. False if the body is too large.
   bool Keep(std::string_view bytes);
   /// Replies to the request, which has arrived as a whole.
   void Handle(const ConnectionPtr& connection);
   void PassOn(const ConnectionPtr& connection, HttpBody body);
-  HttpReplyWriter NewWriter() const {
-    return HttpReplyWriter(message_->terms, server_->web.service);
-  }
+  HttpReplyWriter NewWriter() const { return HttpReplyWriter(message_->terms, context_.handler); }
   Requester RequesterOf(const Connection& connection) const;
   /// Further fields of the reply to an OPTIONS.
   ReplyFields PreflightReplyFields() const;
@@ -126,7 +125,7 @@ class HttpProtocol : public Protocol {
   std::optional<Message> message_;
 };
 
-/// For RequestServer::Listen. `service` must outlive the server.
-MakeProtocol MakeHttpProtocol(const RequestService& service, HttpOptions options);
+/// For RequestServer::Listen. The endpoints must outlive the server.
+MakeProtocol MakeHttpProtocol(EndpointList endpoints, HttpOptions options);
 
 }  // namespace scorecast::coordinator

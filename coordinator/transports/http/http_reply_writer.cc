@@ -5,6 +5,8 @@
 
 #include <boost/beast/http/status.hpp>
 
+#include "coordinator/transports/http/load_report.h"
+
 namespace scorecast::coordinator {
 namespace {
 
@@ -38,7 +40,7 @@ void Append(const ReplyFields& fields, std::string& header) {
 
 std::string HttpReplyWriter::Header(int status, const ReplyFields& fields, std::string_view framing,
                                     bool has_end) {
-  ends_connection_ = !has_end || !keep_alive_ || service_.is_draining();
+  ends_connection_ = !has_end || !keep_alive_ || handler_.is_draining();
   std::string header = "HTTP/1.1 " + std::to_string(status) + " ";
   header += Reason(status);
   header += "\r\n" + DateField() + "Server: scorecast\r\n";
@@ -46,6 +48,9 @@ std::string HttpReplyWriter::Header(int status, const ReplyFields& fields, std::
   Append(fields, header);
   header += "X-Request-Id: " + request_id() + "\r\n";
   Append(cors_, header);
+  if (load_report_) {
+    header.append(kLoadField).append(": ").append(load_report_()).append("\r\n");
+  }
   if (ends_connection_) {
     header += "Connection: close\r\n";
   } else if (is_http_1_0_) {
@@ -65,7 +70,8 @@ std::string HttpReplyWriter::WriteHeaderOfParts(int status, const ReplyFields& f
                       : Header(status, fields, "Transfer-Encoding: chunked\r\n");
 }
 
-std::string HttpReplyWriter::Part(std::string_view bytes, bool is_last) {
+std::string HttpReplyWriter::WritePart(std::string_view bytes, bool is_last,
+                                       const PartNote& /*note*/) {
   if (is_http_1_0_) {
     return std::string(bytes);
   }

@@ -11,6 +11,7 @@
 #include <boost/beast/http/parser.hpp>
 
 #include "coordinator/request/request_error.h"
+#include "coordinator/transports/http/load_report.h"
 #include "coordinator/transports/web/field_value.h"
 #include "coordinator/transports/web/request_id.h"
 #include "coordinator/transports/web/request_path.h"
@@ -170,6 +171,8 @@ void HeadParser::Interpret() {
   head_.fetch_site = ToString(fields["Sec-Fetch-Site"]);
   head_.preflight_method = value(http::field::access_control_request_method);
   head_.preflight_fields = value(http::field::access_control_request_headers);
+  head_.load_format =
+      ToString(fields[beast::string_view(kLoadFormatField.data(), kLoadFormatField.size())]);
   const auto bad_field = [&](const std::string& field, const std::string& message) {
     fault_ = BadRequest("bad_http", message, field);
   };

@@ -29,6 +29,7 @@ struct RequestHead : WebRequest {  // Its path is empty if there is a fault.
   std::string fetch_site;  ///< Sec-Fetch-Site.
   std::string preflight_method;
   std::string preflight_fields;
+  std::string load_format;  ///< Of kLoadFormatField.
 };
 
 /// Reads the header of one request from bytes as they arrive.

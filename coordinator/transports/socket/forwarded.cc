@@ -46,6 +46,9 @@ std::optional<proto::Error> FaultOf(const v1::Forwarded& forwarded) {
   if (forwarded.has_timeout_us() && forwarded.timeout_us() < 0) {
     return fault("timeout_us", "must not be negative");
   }
+  if (forwarded.has_created() != forwarded.has_response_id()) {
+    return fault("created", "must be there with response_id, and not without it");
+  }
   const v1::ForwardedKey& key = forwarded.key();
   if (key.has_priority() && (key.priority() < kMinPriority || key.priority() > kMaxPriority)) {
     return fault("key.priority", "must be from " + std::to_string(kMinPriority) + " to " +
@@ -94,19 +97,37 @@ proto::Expected<ForwardedFor> ReadForwarded(const std::string& bytes) {
   if (message.has_timeout_us()) {
     forwarded.timeout = microseconds(std::min(message.timeout_us(), kMaxTimeUs));
   }
+  if (message.has_default_seed()) {
+    forwarded.default_seed = message.default_seed();
+  }
+  if (message.has_response_id()) {
+    forwarded.identity = ResponseIdentity{message.response_id(), message.created()};
+  }
+  for (const v1::StreamPosition& position : message.sent()) {
+    forwarded.sent[position.output()] = {position.tokens(), position.digest()};
+  }
   return forwarded;
 }
 
-void Forward(const ForwardedFor& forwarded, ConnectionCall& call) {
+void Forward(const ForwardedFor& forwarded, const Connection& connection, ConnectionCall& call) {
   if (forwarded.holder != nullptr) {
     call.SetHolder(forwarded.holder);
   } else {
     call.SetClient({forwarded.client, call.client().connection, forwarded.network});
   }
+  call.SetBytes(connection.BytesOf(call.client().address));
   if (forwarded.timeout) {
     call.SetLatest(call.arrived() + *forwarded.timeout);
   }
   call.SetArrived(call.arrived() - forwarded.waited);
+  call.SetDefaults(forwarded.default_seed, forwarded.identity);
+  call.SetSent(forwarded.sent);
+}
+
+void ToMessage(const StreamPosition& position, v1::StreamPosition& message) {
+  message.set_output(static_cast<std::uint32_t>(position.output));
+  message.set_tokens(position.reached.tokens);
+  message.set_digest(position.reached.digest);
 }
 
 }  // namespace scorecast::coordinator

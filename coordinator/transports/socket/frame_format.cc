@@ -7,13 +7,14 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/value_limit.h"
 #include "coordinator/service/request_service.h"
+#include "coordinator/transports/socket/forwarded.h"
 #include "coordinator/transports/socket/message_values.h"
 #include "proto/base/check.h"
 #include "proto/scorecast.pb.h"
+#include "proto/wire/error_message.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
@@ -54,7 +55,10 @@ FrameFormat::FrameFormat(std::string message, const RequestEnvelope& envelope,
       request_bytes_(message_.size()),
       number_(envelope.request_id),
       has_forwarded_(envelope.forwarded.has_value()),
-      state_(std::move(state)) {}
+      state_(std::move(state)),
+      // A front has written the number in front of its client's bytes. So it is that of the request
+      // even if these bytes have a fault, and the front must know which request has it.
+      request_id_(envelope.forwarded ? envelope.request_id : 0) {}
 
 ParsedRequest FrameFormat::Parse(const RequestService& service, Call& call) {
   try {
@@ -108,6 +112,9 @@ std::string FrameFormat::LastFrame(const Message& result) const {
 std::string FrameFormat::Delta(const EndpointResponse& delta) {
   v1::Response rest;
   rest.set_request_id(request_id_);
+  if (has_forwarded_ && delta.position()) {
+    ToMessage(*delta.position(), *rest.mutable_position());
+  }
   return FrameOf(rest, delta.message());
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coordinator/service/held_bytes.h"
-#include "coordinator/transports/connection/call_format.h"
+#include "coordinator/transports/connection/endpoint_format.h"
 #include "coordinator/transports/socket/request_envelope.h"
 #include "coordinator/transports/socket/server_state.h"
 
@@ -22,7 +22,7 @@ proto::Error NotAMessage();
 
 /// Requests and replies as protobuf messages: the content of a frame is a v1::Request, and a reply
 /// is a frame of a v1::Response.
-class FrameFormat : public CallFormat {
+class FrameFormat : public EndpointFormat {
  public:
   /// `message` is the content of the request's frame, `envelope` is its own, and `held` are its
   /// bytes. The last reply has the server's `state`, if that is not null.
@@ -49,7 +49,7 @@ class FrameFormat : public CallFormat {
   std::vector<Held> held_;
   std::size_t request_bytes_ = 0;
   std::uint64_t number_ =
-      0;  ///< The request_id, which replies to a message with a fault do not have.
+      0;  ///< The request_id, which only fronts get with the reply to a message with a fault.
   bool has_forwarded_ = false;
   const std::shared_ptr<RecentState> state_;
   std::uint64_t request_id_ = 0;

@@ -6,12 +6,12 @@
 
 #include <boost/asio/read.hpp>
 
-#include "coordinator/transports/connection/request_handler.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/socket/frame_format.h"
 #include "coordinator/transports/socket/http_request.h"
 #include "coordinator/transports/web/body_faults.h"
-#include "coordinator/transports/web/http_format.h"
 #include "coordinator/transports/web/immediate_reply.h"
+#include "coordinator/transports/web/web_call.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -61,6 +61,10 @@ bool FrameProtocol::MayGoOn(Connection& connection, const boost::system::error_c
 
 template <typename Next>
 void FrameProtocol::Fill(const ConnectionPtr& connection, asio::mutable_buffer buffer, Next next) {
+  if (buffer.size() == 0) {
+    next();
+    return;
+  }
   asio::async_read(connection->stream(), buffer,
                    [this, connection, next = std::move(next)](
                        const boost::system::error_code& error, std::size_t) {
@@ -102,16 +106,24 @@ std::int64_t FrameProtocol::MaxMessageBytes(const Connection& connection) const 
 
 void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
   const std::size_t length = proto::FrameLength(header_);
+  if (connection->front() == nullptr) {
+    HandleBeginning(connection, length);
+    return;
+  }
+  message_.resize(std::min(length, kMaxSessionBytes));
+  Fill(connection, asio::buffer(message_),
+       [this, connection, length] { HandleBeginning(connection, length); });
+}
+
+void FrameProtocol::HandleBeginning(const ConnectionPtr& connection, std::size_t length) {
   const std::int64_t max_bytes = MaxMessageBytes(*connection);
   if (length > static_cast<std::size_t>(max_bytes)) {
-    connection->SendError(FrameTooLarge(length, max_bytes));
-    SkipMessage(connection, length);
+    RefuseMessage(connection, FrameTooLarge(length, max_bytes), length);
   } else if (length <= kMaxSessionBytes) {
     ReadMessage(connection, length);  // It may be none that has to wait.
   } else if (const auto fault = StrangerFault(*connection)) {
     // It cannot be the key, and strangers' requests take no memory.
-    connection->SendError(*fault);
-    SkipMessage(connection, length);
+    RefuseMessage(connection, *fault, length);
   } else {
     connection->AwaitBegin([this, connection, length] {
       if (MayGoOn(*connection, {})) {
@@ -121,32 +133,43 @@ void FrameProtocol::HandleHeader(const ConnectionPtr& connection) {
   }
 }
 
-void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t length) {
-  const std::size_t have = message_.size();
-  if (have == length) {
+void FrameProtocol::ReadMessage(const ConnectionPtr& connection, std::size_t length,
+                                std::size_t before) {
+  if (before == length) {
     HandleMessage(connection);
     return;
   }
-  const std::size_t piece = std::min(length - have, kPieceBytes);
+  const std::size_t piece = std::min(length - before, kPieceBytes);
   const bool is_long = length > static_cast<std::size_t>(kLongBytes);
-  const auto before = is_long ? std::max(static_cast<std::int64_t>(have), kLongBytes)
-                              : static_cast<std::int64_t>(have);
-  connection->HoldRequest(before, static_cast<std::int64_t>(piece),
-                          [this, connection, length, have, piece](Held held) {
-                            if (!MayGoOn(*connection, {})) {
-                              return;
-                            }
-                            if (held == nullptr) {
-                              ReleaseMessage();
-                              connection->SendError(Overloaded());
-                              SkipMessage(connection, length - have);
-                              return;
-                            }
-                            held_.push_back(std::move(held));
-                            message_.resize(have + piece);
-                            Fill(connection, asio::buffer(message_.data() + have, piece),
-                                 [this, connection, length] { ReadMessage(connection, length); });
-                          });
+  const auto counted = is_long ? std::max(static_cast<std::int64_t>(before), kLongBytes)
+                               : static_cast<std::int64_t>(before);
+  connection->HoldRequest(
+      counted, static_cast<std::int64_t>(piece),
+      [this, connection, length, end = before + piece](Held held) {
+        if (!MayGoOn(*connection, {})) {
+          return;
+        }
+        if (held == nullptr) {
+          RefuseMessage(connection, Overloaded(), length);
+          return;
+        }
+        held_.push_back(std::move(held));
+        // More than before if it is the beginning of a front's message.
+        const std::size_t have = message_.size();
+        message_.resize(end);
+        Fill(connection, asio::buffer(message_) + have,
+             [this, connection, length, end] { ReadMessage(connection, length, end); });
+      });
+}
+
+void FrameProtocol::RefuseMessage(const ConnectionPtr& connection, const proto::Error& error,
+                                  std::size_t length) {
+  const std::size_t rest = length - message_.size();
+  const std::uint64_t id = connection->front() == nullptr ? 0 : RequestIdIn(message_);
+  ReleaseMessage();
+  connection->CountRefusal(error);
+  connection->Send(ToReply(FrameFormat(id).Error(error), *connection->replies()));
+  SkipMessage(connection, rest);
 }
 
 void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t length) {
@@ -162,7 +185,8 @@ void FrameProtocol::SkipMessage(const ConnectionPtr& connection, std::size_t len
 }
 
 void FrameProtocol::HandleMessage(const ConnectionPtr& connection) {
-  if (auto reply = AnswerSession(message_, *connection, context_, server_->facts)) {
+  if (auto reply =
+          AnswerSession(message_, *connection, context_, server_->facts, server_->front.drain)) {
     if (reply->status_interval) {
       reply->frames += StatusFrame();
       status_interval_ = *reply->status_interval;
@@ -200,6 +224,7 @@ void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
     if (auto passed = ReadHttpRequest(envelope.http->rest)) {
       ReplyTerms terms = TermsOf(server_->web, passed->request);
       terms.request_id = std::move(passed->request_id);
+      terms.continues = forwarded && !forwarded->sent.empty();
       BeginHttpRequest(connection, *envelope.http,
                        {.request = std::move(passed->request),
                         .terms = std::move(terms),
@@ -210,12 +235,16 @@ void FrameProtocol::BeginRequest(const ConnectionPtr& connection) {
     }
     fault = NotAMessage();
   }
-  auto format =
-      std::make_unique<FrameFormat>(std::move(message_), envelope, std::move(held_), state);
+  std::unique_ptr<CallFormat> format;
+  if (server_->front.pass_on != nullptr) {
+    format = server_->front.pass_on(std::move(message_), envelope.request_id, std::move(held_));
+  } else {
+    format = std::make_unique<FrameFormat>(std::move(message_), envelope, std::move(held_), state);
+  }
   ReleaseMessage();
   const auto call = connection->BeginRequest(std::move(format));
   if (forwarded) {
-    Forward(*forwarded, *call);
+    Forward(*forwarded, *connection, *call);
   }
   context_.handler.Handle(call, fault);
   connection->ReadNext();
@@ -228,7 +257,7 @@ void FrameProtocol::BeginHttpRequest(const ConnectionPtr& connection, const Http
   judgement.route = server_->web.routes.Find(request.path, request.path_prefix);
   const Endpoint* const endpoint = EndpointOf(request, judgement.route);
   exchange.terms.endpoint = endpoint;
-  Judge(server_->web, request, judgement);
+  Judge(server_->web, request, context_.handler.is_draining(), judgement);
   if (envelope.body_size > static_cast<std::size_t>(context_.max_request_bytes)) {
     judgement.fault = BodyTooLarge(context_.max_request_bytes);
   }
@@ -240,42 +269,48 @@ void FrameProtocol::BeginHttpRequest(const ConnectionPtr& connection, const Http
     ReplyToHttp(connection, exchange);
     return;
   }
-  const std::string encoding = request.content_encoding;
-  MakeRoom(
-      *connection, std::move(body), encoding, context_.max_request_bytes,
-      [this, connection, exchange = std::move(exchange)](std::optional<HttpBody> room) mutable {
-        if (!MayGoOn(*connection, {})) {
-          return;
-        }
-        if (room) {
-          PassOn(connection, exchange, *std::move(room));
-        } else {
-          exchange.judgement.fault = Overloaded();
-          ReplyToHttp(connection, exchange);
-        }
-      });
+  ReadClaim(body, request.content_encoding, context_.max_request_bytes);
+  PassOn(connection, exchange, std::move(body));
 }
 
 void FrameProtocol::PassOn(const ConnectionPtr& connection, HttpExchange& exchange, HttpBody body) {
+  const std::int64_t claimed = body.claimed_bytes;
+  // The body holds the room from now on, and gets it later.
+  const auto room = std::make_shared<Held>();
+  body.room = room;
+  const auto address = connection->BytesOf(
+      exchange.forwarded ? ClientName(exchange.forwarded->client) : connection->client().address);
   Route& route = exchange.judgement.route;
-  const Endpoint& endpoint = *route.endpoint;
-  auto writer = std::make_unique<FrameReplyWriter>(std::move(exchange.terms),
-                                                   std::move(exchange.frame_terms));
-  const auto call = connection->BeginRequest(
-      std::make_unique<HttpFormat>(endpoint, std::move(body), connection->address_bytes(),
-                                   std::move(writer), std::move(route.id)));
-  call->SetEndpoint(endpoint);
+  WebCall web_call{.request = exchange.request,
+                   .endpoint = route.endpoint,
+                   .url_model = std::move(route.id),
+                   .body = std::move(body),
+                   .address = address,
+                   .writer = std::make_unique<FrameReplyWriter>(std::move(exchange.terms),
+                                                                std::move(exchange.frame_terms))};
+  const auto call = connection->BeginRequest(NewFormat(server_->web, std::move(web_call)));
+  call->SetEndpoint(*route.endpoint);
   if (exchange.forwarded) {
-    Forward(*exchange.forwarded, *call);
+    Forward(*exchange.forwarded, *connection, *call);
   }
-  context_.handler.Handle(call);
+  if (claimed == 0) {
+    context_.handler.Handle(call, /*fault=*/std::nullopt);
+  } else {
+    connection->HoldFor(call, address, claimed, [this, call, room](Held held) {
+      if (call->has_left()) {
+        return;
+      }
+      *room = std::move(held);
+      context_.handler.Handle(call, *room == nullptr ? std::optional(Overloaded()) : std::nullopt);
+    });
+  }
   connection->ReadNext();
 }
 
 void FrameProtocol::ReplyToHttp(const ConnectionPtr& connection, const HttpExchange& exchange) {
   const auto call = connection->BeginRequest(/*format=*/nullptr);
   if (exchange.forwarded) {
-    Forward(*exchange.forwarded, *call);
+    Forward(*exchange.forwarded, *connection, *call);
   }
   FrameReplyWriter writer(exchange.terms, exchange.frame_terms);
   const Requester requester{context_.handler, call->client(), call->holder(),
@@ -323,10 +358,11 @@ void FrameProtocol::ArmStatus(const ConnectionPtr& connection) {
       });
 }
 
-MakeProtocol MakeFrameProtocol(const RequestService& service, ServerFacts facts,
-                               std::function<ServerState()> state, WebOptions web) {
-  const auto server = std::make_shared<const FrameServer>(service, std::move(facts),
-                                                          std::move(state), std::move(web));
+MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts,
+                               std::function<ServerState()> state, WebOptions web,
+                               FrontFrames front) {
+  const auto server = std::make_shared<const FrameServer>(
+      endpoints, std::move(facts), std::move(state), std::move(web), std::move(front));
   return [server](const ProtocolContext& context) {
     return std::make_unique<FrameProtocol>(context, server);
   };

@@ -14,8 +14,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 
+#include "coordinator/endpoints/endpoints.h"
 #include "coordinator/service/held_bytes.h"
-#include "coordinator/service/request_service.h"
+#include "coordinator/transports/connection/call_format.h"
 #include "coordinator/transports/connection/connection.h"
 #include "coordinator/transports/connection/protocol.h"
 #include "coordinator/transports/socket/forwarded.h"
@@ -33,17 +34,30 @@
 
 namespace scorecast::coordinator {
 
+/// The format of a request that is passed on, of which only its id is known. `message` is the
+/// content of its frame, and `held` are its bytes.
+using MakePassedFrame = std::function<std::unique_ptr<CallFormat>(
+    std::string message, std::uint64_t request_id, std::vector<Held> held)>;
+
+/// What the request socket of a front does that of a service does not.
+struct FrontFrames {
+  MakePassedFrame pass_on;  ///< Makes the format of requests, in place of FrameFormat.
+  DrainReplica drain;
+};
+
 /// What the request socket's connections of a server share.
 struct FrameServer {
-  FrameServer(const RequestService& service, ServerFacts server_facts,
-              std::function<ServerState()> ask, WebOptions web_options)
+  FrameServer(EndpointList endpoints, ServerFacts server_facts, std::function<ServerState()> ask,
+              WebOptions web_options, FrontFrames front_frames)
       : facts(std::move(server_facts)),
         state(std::make_shared<RecentState>(std::move(ask))),
-        web(service, std::move(web_options)) {}
+        web(endpoints, std::move(web_options)),
+        front(std::move(front_frames)) {}
 
   const ServerFacts facts;
   const std::shared_ptr<RecentState> state;
-  const WebServer web;  ///< What fronts ask for by HTTP requests.
+  const WebServer web;      ///< What fronts ask for by HTTP requests.
+  const FrontFrames front;  ///< Empty if it is that of a service.
 };
 
 /// Requests and replies as frames: a length, then a protobuf message of that length. Replies carry
@@ -79,13 +93,20 @@ class FrameProtocol : public Protocol {
   /// Fills `buffer`, then calls `next` unless the connection has ended or is ending.
   template <typename Next>
   void Fill(const ConnectionPtr& connection, boost::asio::mutable_buffer buffer, Next next);
-  /// Reads until `message_` has `length` bytes, then handles it.
-  void ReadMessage(const ConnectionPtr& connection, std::size_t length);
+  /// Reads until `message_` has `length` bytes, then handles it. There is room for the first
+  /// `before`.
+  void ReadMessage(const ConnectionPtr& connection, std::size_t length, std::size_t before = 0);
   /// Why the client, which may still show a key, may send nothing else.
   std::optional<proto::Error> StrangerFault(const Connection& connection) const;
   /// Upper bound on a message. A front may send an HTTP request with the largest body.
   std::int64_t MaxMessageBytes(const Connection& connection) const;
+  /// Reads the beginning of a front's message, which says the request's id: a front has many
+  /// requests in flight, and is to know which of them is refused.
   void HandleHeader(const ConnectionPtr& connection);
+  void HandleBeginning(const ConnectionPtr& connection, std::size_t length);
+  /// Refuses a message of `length` bytes, of which those in `message_` have been read.
+  void RefuseMessage(const ConnectionPtr& connection, const proto::Error& error,
+                     std::size_t length);
   /// Reads `length` bytes and drops them.
   void SkipMessage(const ConnectionPtr& connection, std::size_t length);
   void HandleMessage(const ConnectionPtr& connection);
@@ -93,7 +114,7 @@ class FrameProtocol : public Protocol {
   /// The same for an HTTP request, which has no fault as a message.
   void BeginHttpRequest(const ConnectionPtr& connection, const HttpEnvelope& envelope,
                         HttpExchange exchange);
-  /// Passes it on to its endpoint.
+  /// Passes it on to its endpoint, if it is compressed when there is room for what it becomes.
   void PassOn(const ConnectionPtr& connection, HttpExchange& exchange, HttpBody body);
   /// Replies to it by itself.
   void ReplyToHttp(const ConnectionPtr& connection, const HttpExchange& exchange);
@@ -109,14 +130,15 @@ class FrameProtocol : public Protocol {
   const std::shared_ptr<const FrameServer> server_;
   proto::FrameHeader header_{};
   std::string message_;
-  std::vector<Held> held_;  ///< One for each piece of `message_`.
+  std::vector<Held> held_;  ///< One for each piece of `message_` for which there is room.
   std::chrono::milliseconds status_interval_{0};
   std::optional<boost::asio::steady_timer> status_timer_;  ///< Set if the client asked for states.
 };
 
-/// For RequestServer. `service` must outlive the server. `state` is called on any thread, as long
-/// as the server lives. `web` is what fronts find at the URLs of HTTP requests.
-MakeProtocol MakeFrameProtocol(const RequestService& service, ServerFacts facts = {},
-                               std::function<ServerState()> state = {}, WebOptions web = {});
+/// For RequestServer. The endpoints must outlive the server. `state` is called on any thread, as
+/// long as the server lives. `web` is what fronts find at the URLs of HTTP requests.
+MakeProtocol MakeFrameProtocol(EndpointList endpoints, ServerFacts facts = {},
+                               std::function<ServerState()> state = {}, WebOptions web = {},
+                               FrontFrames front = {});
 
 }  // namespace scorecast::coordinator

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "coordinator/transports/socket/forwarded.h"
 #include "proto/scorecast.pb.h"
 #include "proto/wire/frame.h"
 
@@ -26,12 +27,17 @@ FrameReplyWriter::FrameReplyWriter(ReplyTerms terms, FrameReplyTerms frame_terms
 
 FrameReplyWriter::~FrameReplyWriter() = default;
 
-std::string FrameReplyWriter::BeforeBytes(v1::HttpReply part, bool is_last,
-                                          std::size_t bytes) const {
+std::string FrameReplyWriter::BeforeBytes(v1::HttpReply part, bool is_last, std::size_t bytes,
+                                          const std::optional<StreamPosition>& position) const {
   v1::Response rest;
   rest.set_request_id(frame_terms_.request_id);
+  if (position) {
+    ToMessage(*position, *rest.mutable_position());
+  }
   if (is_last && frame_terms_.state != nullptr) {
-    ToMessage(frame_terms_.state->Get(), *rest.mutable_status());
+    constexpr std::uint32_t kUnavailable = 503;
+    ToMessage(frame_terms_.state->Get(/*is_fresh=*/part.status() == kUnavailable),
+              *rest.mutable_status());
   }
   part.set_last(is_last);
   return proto::ToFrameBefore(rest, v1::Response::kHttpFieldNumber, part,
@@ -49,10 +55,14 @@ std::string FrameReplyWriter::WriteHeaderOfParts(int status, const ReplyFields& 
   return {};
 }
 
-std::string FrameReplyWriter::Part(std::string_view bytes, bool is_last) {
+std::string FrameReplyWriter::WritePart(std::string_view bytes, bool is_last,
+                                        const PartNote& note) {
   const std::unique_ptr<v1::HttpReply> header = std::move(header_);
-  std::string frame =
-      BeforeBytes(header == nullptr ? v1::HttpReply() : std::move(*header), is_last, bytes.size());
+  v1::HttpReply part = header == nullptr ? v1::HttpReply() : std::move(*header);
+  if (note.error_code != 0) {
+    part.set_status(static_cast<std::uint32_t>(note.error_code));
+  }
+  std::string frame = BeforeBytes(std::move(part), is_last, bytes.size(), note.position);
   frame += bytes;
   return frame;
 }

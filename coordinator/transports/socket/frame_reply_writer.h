@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/transports/socket/server_state.h"
-#include "coordinator/transports/web/reply_field.h"
 #include "coordinator/transports/web/reply_writer.h"
 
 namespace scorecast::v1 {
@@ -30,7 +30,6 @@ class FrameReplyWriter : public ReplyWriter {
   FrameReplyWriter(ReplyTerms terms, FrameReplyTerms frame_terms);
   ~FrameReplyWriter() override;
 
-  std::string Part(std::string_view bytes, bool is_last) override;
   std::uint64_t number() const override { return frame_terms_.request_id; }
 
  protected:
@@ -38,10 +37,12 @@ class FrameReplyWriter : public ReplyWriter {
                           std::optional<std::size_t> bytes) override;
   /// Writes nothing: the first part has the header.
   std::string WriteHeaderOfParts(int status, const ReplyFields& fields) override;
+  std::string WritePart(std::string_view bytes, bool is_last, const PartNote& note) override;
 
  private:
   /// The frame of a part, without its body, which has `bytes`.
-  std::string BeforeBytes(v1::HttpReply part, bool is_last, std::size_t bytes) const;
+  std::string BeforeBytes(v1::HttpReply part, bool is_last, std::size_t bytes,
+                          const std::optional<StreamPosition>& position = std::nullopt) const;
 
   const FrameReplyTerms frame_terms_;
   std::unique_ptr<v1::HttpReply> header_;  ///< That of parts, until the first is written.

@@ -16,9 +16,13 @@ using google::protobuf::io::CodedInputStream;
 /// Bounds the time of looking for what stands beside the endpoint's message. Libraries write each
 /// of these fields once.
 constexpr int kMaxFields = 64;
-constexpr std::uint32_t kMaxForwardedBytes = 4096;
+/// It has up to 20 for each completion of a stream that another server has begun.
+constexpr std::uint32_t kMaxForwardedBytes = 16384;
 /// Headers of HTTP requests have at most 32 KiB.
 constexpr std::size_t kMaxHttpRestBytes = std::size_t{48} << 10;
+
+constexpr std::uint32_t kIdTag =
+    WireFormatLite::MakeTag(v1::Request::kRequestIdFieldNumber, WireFormatLite::WIRETYPE_VARINT);
 
 constexpr std::uint32_t DelimitedTag(int field) {
   return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
@@ -94,14 +98,12 @@ bool ReadHttp(CodedInputStream& in, const std::string& message, HttpEnvelope& ht
 }  // namespace
 
 RequestEnvelope EnvelopeOf(const std::string& message) {
-  constexpr auto kId =
-      WireFormatLite::MakeTag(v1::Request::kRequestIdFieldNumber, WireFormatLite::WIRETYPE_VARINT);
   CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
                       static_cast<int>(message.size()));
   RequestEnvelope envelope;
   const bool is_read = ReadFields(in, [&](std::uint32_t tag) {
     switch (tag) {
-      case kId:
+      case kIdTag:
         return in.ReadVarint64(&envelope.request_id);
       case DelimitedTag(v1::Request::kForwardedFieldNumber):
         return ReadForwardedBytes(in, envelope.forwarded.emplace());
@@ -115,8 +117,20 @@ RequestEnvelope EnvelopeOf(const std::string& message) {
     }
   });
   // Nothing else reads the fields that follow those of an HTTP request.
-  const bool is_whole = !envelope.http || in.ConsumedEntireMessage();
-  return is_read && is_whole ? envelope : RequestEnvelope();
+  if (!is_read || (envelope.http && !in.ConsumedEntireMessage())) {
+    envelope.http.reset();
+  }
+  return envelope;
+}
+
+std::uint64_t RequestIdIn(std::string_view beginning) {
+  CodedInputStream in(reinterpret_cast<const std::uint8_t*>(beginning.data()),
+                      static_cast<int>(beginning.size()));
+  std::uint64_t id = 0;
+  ReadFields(in, [&](std::uint32_t tag) {
+    return tag == kIdTag ? in.ReadVarint64(&id) : WireFormatLite::SkipField(&in, tag);
+  });
+  return id;
 }
 
 }  // namespace scorecast::coordinator

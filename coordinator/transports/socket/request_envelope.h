@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace scorecast::coordinator {
 
@@ -25,7 +26,11 @@ struct RequestEnvelope {
   std::optional<HttpEnvelope> http;      ///< The request is an HTTP request.
 };
 
-/// Empty if the message is none.
+/// Of a message with a fault it has what stands in front of that, and no `http`: a front, which
+/// writes the id first, must know which of its requests has the fault.
 RequestEnvelope EnvelopeOf(const std::string& message);
+
+/// The id of a request of which only the beginning is there; 0 if that does not say it.
+std::uint64_t RequestIdIn(std::string_view beginning);
 
 }  // namespace scorecast::coordinator

@@ -28,9 +28,9 @@ void ToMessage(const ServerState& state, v1::Status& message) {
   message.set_ready(state.ready);
 }
 
-ServerState RecentState::Get() {
+ServerState RecentState::Get(bool is_fresh) {
   const std::lock_guard lock(mutex_);
-  if (const Clock::time_point now = now_(); ask_ && now >= stale_) {
+  if (const Clock::time_point now = now_(); ask_ && (is_fresh || now >= stale_)) {
     state_ = ask_();
     stale_ = now + kFresh;
   }

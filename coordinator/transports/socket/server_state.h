@@ -41,7 +41,9 @@ class RecentState {
                        std::function<Clock::time_point()> now = Clock::now)
       : ask_(std::move(ask)), now_(std::move(now)) {}
 
-  ServerState Get();
+  /// `is_fresh`: it is asked for now in any case, since a front is told of a drain by the refusal
+  /// that follows from it.
+  ServerState Get(bool is_fresh = false);
 
  private:
   static constexpr auto kFresh = std::chrono::milliseconds(10);

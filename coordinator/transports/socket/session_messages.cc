@@ -8,19 +8,20 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include "coordinator/access/api_keys.h"
-#include "coordinator/json/response_writer.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/client_id.h"
 #include "coordinator/transports/socket/frame_format.h"
 #include "proto/base/one_line.h"
 #include "proto/log/log.h"
 #include "proto/scorecast.pb.h"
+#include "proto/wire/error_message.h"
 #include "proto/wire/frame.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-/// Whether the message has a field with one of these messages, beside which it has no long ones.
+/// Whether the message has a field with one of these messages, beside which it has no long ones. A
+/// message that is passed on for a client is none: it would act on the front's connection.
 bool IsSessionMessage(const std::string& message) {
   using google::protobuf::internal::WireFormatLite;
   if (message.size() > kMaxSessionBytes) {
@@ -28,18 +29,18 @@ bool IsSessionMessage(const std::string& message) {
   }
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
                                             static_cast<int>(message.size()));
+  bool is_session = false;
   while (const std::uint32_t tag = in.ReadTag()) {
     const int field = WireFormatLite::GetTagFieldNumber(tag);
-    if (field == v1::Request::kAuthenticateFieldNumber ||
-        field == v1::Request::kReloadFieldNumber || field == v1::Request::kCancelFieldNumber ||
-        field == v1::Request::kHelloFieldNumber) {
-      return true;
-    }
-    if (!WireFormatLite::SkipField(&in, tag)) {
+    if (field == v1::Request::kForwardedFieldNumber || !WireFormatLite::SkipField(&in, tag)) {
       return false;
     }
+    is_session = is_session || field == v1::Request::kAuthenticateFieldNumber ||
+                 field == v1::Request::kReloadFieldNumber ||
+                 field == v1::Request::kCancelFieldNumber ||
+                 field == v1::Request::kHelloFieldNumber || field == v1::Request::kDrainFieldNumber;
   }
-  return false;
+  return is_session;
 }
 
 /// Answers with the error, which counts as that of the connection's client.
@@ -84,6 +85,21 @@ void Reload(Connection& connection, ApiKeys* keys, v1::Response& response) {
   reloaded.set_keys(static_cast<std::uint32_t>(changes->keys));
   reloaded.set_added(static_cast<std::uint32_t>(changes->added));
   reloaded.set_revoked(static_cast<std::uint32_t>(changes->revoked));
+}
+
+void Drain(const v1::Drain& drain, Connection& connection, const DrainReplica& drain_replica,
+           v1::Response& response) {
+  if (drain_replica == nullptr) {
+    Refuse(BadRequest("not_a_front", "This is a service. Only a front drains replicas.", ""),
+           connection, response);
+    return;
+  }
+  const auto requests = drain_replica(drain);
+  if (!requests) {
+    Refuse(requests.error(), connection, response);
+    return;
+  }
+  response.mutable_drained()->set_requests(static_cast<std::uint32_t>(*requests));
 }
 
 /// Why the client gets no reply to its Hello. Makes it a front if it shows the key of one.
@@ -132,6 +148,7 @@ void Hello(const v1::Hello& hello, Connection& connection, const ProtocolContext
   reply.set_fingerprint(facts.fingerprint);
   reply.set_dtype(facts.dtype);
   reply.set_kernel_set(facts.kernel_set);
+  reply.set_max_values(facts.max_values);
   reply.set_trusted(connection.front() != nullptr);
   reply.set_max_request_bytes(context.max_request_bytes);
   reply.set_max_requests_in_flight(static_cast<std::int64_t>(connection.max_in_flight()));
@@ -158,8 +175,8 @@ std::optional<proto::Error> FrontFault(const Connection& connection,
 }
 
 std::optional<SessionReply> AnswerSession(const std::string& message, Connection& connection,
-                                          const ProtocolContext& context,
-                                          const ServerFacts& facts) {
+                                          const ProtocolContext& context, const ServerFacts& facts,
+                                          const DrainReplica& drain) {
   v1::Request request;
   if (!IsSessionMessage(message) || !request.ParseFromString(message)) {
     return std::nullopt;
@@ -179,6 +196,9 @@ std::optional<SessionReply> AnswerSession(const std::string& message, Connection
       break;
     case v1::Request::kReload:
       Reload(connection, context.keys, response);
+      break;
+    case v1::Request::kDrain:
+      Drain(request.drain(), connection, drain, response);
       break;
     case v1::Request::kCancel:
       reply.frames = Cancel(request.cancel().request_id(), connection, response);

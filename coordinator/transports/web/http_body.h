@@ -28,10 +28,13 @@ struct HttpBody {
   std::string_view text() const { return std::string_view(bytes.text).substr(begin, size); }
 };
 
+/// Finds out how a body is compressed, and how many bytes it claims to have. `content_encoding` is
+/// a known one (ContentEncodingFault).
+void ReadClaim(HttpBody& body, const std::string& content_encoding, std::int64_t max_bytes);
+
 /// Gives the body that has arrived over the connection to `next`, at once or later: if it is
 /// compressed, with room for what it claims to have; nullopt if there is no room for that, or if
-/// the connection ends. `content_encoding` is a known one (ContentEncodingFault). Called before
-/// Connection::BeginRequest.
+/// the connection ends. `content_encoding` is a known one. Called before Connection::BeginRequest.
 void MakeRoom(Connection& connection, HttpBody body, const std::string& content_encoding,
               std::int64_t max_bytes, std::function<void(std::optional<HttpBody>)> next);
 

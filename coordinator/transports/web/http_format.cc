@@ -39,7 +39,8 @@ HttpFormat::HttpFormat(const Endpoint& endpoint, HttpBody body,
           static_cast<std::size_t>(body_.coding ? std::max(body_.claimed_bytes, kLongBytes + 1)
                                                 : static_cast<std::int64_t>(body_.text().size()))),
       writer_(std::move(writer)),
-      url_model_(std::move(url_model)) {}
+      url_model_(std::move(url_model)),
+      has_begun_(writer_->continues()) {}
 
 bool HttpFormat::Unpack(std::size_t limit) {
   if (!body_.coding || fault_) {
@@ -94,21 +95,20 @@ ParsedRequest HttpFormat::ParseBody(const RequestService& service, Call& call, H
   return endpoint_.FromJson(*std::move(json));
 }
 
-std::string HttpFormat::Event(const std::string& json, bool is_last) {
-  std::string bytes;
-  if (!has_begun_) {
-    has_begun_ = true;
-    bytes = writer_->Begin("text/event-stream; charset=utf-8");
-  }
-  return bytes + writer_->Part("data: " + json + "\n\n", is_last);
+std::string HttpFormat::BeginStream() {
+  return std::exchange(has_begun_, true) ? std::string()
+                                         : writer_->Begin("text/event-stream; charset=utf-8");
 }
 
-std::string HttpFormat::Delta(const EndpointResponse& delta) { return Event(JsonOf(delta)); }
+std::string HttpFormat::Delta(const EndpointResponse& delta) {
+  std::string bytes = BeginStream();
+  return bytes += writer_->Event(JsonOf(delta), delta.position());
+}
 
 std::string HttpFormat::Response(const EndpointResponse& response) {
   if (streams_) {
-    const std::string event = response.is_event() ? Event(JsonOf(response)) : std::string();
-    return event + Done();
+    std::string bytes = BeginStream();
+    return bytes += writer_->LastEvent(response.is_event() ? JsonOf(response) : std::string());
   }
   return writer_->Whole(200, "application/json", [&](std::string& body) {
     JsonWriter writer(body);
@@ -117,11 +117,7 @@ std::string HttpFormat::Response(const EndpointResponse& response) {
 }
 
 std::string HttpFormat::Error(const proto::Error& error) {
-  if (!has_begun_) {
-    return writer_->Error(error);
-  }
-  const std::string event = Event(writer_->ErrorText(error));
-  return event + Done();
+  return has_begun_ ? writer_->ErrorEvent(error) : writer_->Error(error);
 }
 
 }  // namespace scorecast::coordinator

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "coordinator/transports/connection/address_bytes.h"
-#include "coordinator/transports/connection/call_format.h"
+#include "coordinator/transports/connection/endpoint_format.h"
 #include "coordinator/transports/web/http_body.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "proto/base/expected.h"
@@ -18,7 +18,7 @@ namespace scorecast::coordinator {
 /// Requests and replies as JSON. If the request streams, replies are server-sent events: one for
 /// each delta, then one for the response, unless it is none, or the error, and then "[DONE]". An
 /// error before the first delta is an ordinary reply.
-class HttpFormat : public CallFormat {
+class HttpFormat : public EndpointFormat {
  public:
   /// `endpoint` outlives the format. The bytes of a body that is decompressed count for `address`.
   /// `url_model` is the model that the URL names, which counts if the body names none; may be
@@ -45,10 +45,8 @@ class HttpFormat : public CallFormat {
   /// brackets and the reply's header are covered by what a message has besides its lists.
   static constexpr std::int64_t kBytesPerMessageByte = 4;
 
-  /// The bytes of an event, after those of the header if it is the first.
-  std::string Event(const std::string& json, bool is_last = false);
-  /// The event that ends a stream, and the end of the reply.
-  std::string Done() { return Event("[DONE]", /*is_last=*/true); }
+  /// The header of a stream, if no event was formed before.
+  std::string BeginStream();
 
   ParsedRequest ParseBody(const RequestService& service, Call& call, HttpBody body);
 
@@ -60,7 +58,7 @@ class HttpFormat : public CallFormat {
   const std::unique_ptr<ReplyWriter> writer_;
   std::string url_model_;
   bool streams_ = false;
-  bool has_begun_ = false;  ///< An event was formed.
+  bool has_begun_ = false;  ///< An event was formed, by this server or by one before it.
 };
 
 }  // namespace scorecast::coordinator

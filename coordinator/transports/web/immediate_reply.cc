@@ -20,21 +20,21 @@ ImmediateReply ResourceReply(const WebServer& server, const Route& route, ReplyW
   const SharedContent content = route.Content();
   const std::string& body = content->body;
   if (body.size() <= kCopiedBytes) {
-    return {writer.Whole(content->status, content->content_type, body)};
+    return {writer.Whole(content->status, content->content_type, body, content->fields)};
   }
   const std::optional<ContentCoding> coding = writer.CodingOfBody(body.size());
   std::shared_ptr<const std::string> sent =
       coding ? server.compressed.Get(route.resource->path, content, *coding)
              : std::shared_ptr<const std::string>(content, &body);
-  std::string header =
-      writer.BeforeBody(content->status, content->content_type, body.size(), sent->size(), coding);
+  std::string header = writer.BeforeBody(content->status, content->content_type, body.size(),
+                                         sent->size(), coding, content->fields);
   return {std::move(header), writer.is_head() ? nullptr : std::move(sent)};
 }
 
 }  // namespace
 
 std::string AllowedMethods(const WebRequest& request, const Route& route) {
-  return request.path == "*" ? "GET, HEAD, POST, OPTIONS" : route.Allow();
+  return request.path == "*" || !route.exists() ? "GET, HEAD, POST, OPTIONS" : route.Allow();
 }
 
 ImmediateReply ReplyAtOnce(const WebServer& server, const WebRequest& request,

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "coordinator/access/api_keys.h"
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/schedule/client_id.h"
-#include "coordinator/transports/connection/request_handler.h"
-#include "coordinator/transports/web/reply_field.h"
+#include "coordinator/transports/connection/call_handler.h"
 #include "coordinator/transports/web/reply_writer.h"
 #include "coordinator/transports/web/web_request.h"
 #include "coordinator/transports/web/web_server.h"
@@ -16,7 +16,7 @@ namespace scorecast::coordinator {
 
 /// Whose request is answered, and where it counts if it is refused.
 struct Requester {
-  RequestHandler& handler;
+  CallHandler& handler;
   const ClientId& client;
   const Holder& holder;      ///< Null if the client has shown no key.
   bool is_of_front = false;  ///< A front has let the client in.
@@ -43,7 +43,7 @@ ImmediateReply RefusalReply(const Judgement& judgement, const Requester& request
 void LogWebRefusal(const std::string& request_id, const std::string& holder,
                    const proto::Error& error);
 
-/// The methods that the path of a request has, for the field Allow.
+/// The methods that the path of a request has, for the field Allow. All, if nothing is known of it.
 std::string AllowedMethods(const WebRequest& request, const Route& route);
 
 }  // namespace scorecast::coordinator

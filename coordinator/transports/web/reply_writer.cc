@@ -12,6 +12,10 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kContentType = "Content-Type";
 
+std::string EventOf(std::string_view data) {
+  return std::string("data: ").append(data).append("\n\n");
+}
+
 }  // namespace
 
 ReplyFields ReplyWriter::WithId(ReplyFields fields) const {
@@ -71,8 +75,10 @@ std::string ReplyWriter::Whole(int status, std::string_view content_type,
 }
 
 std::string ReplyWriter::BeforeBody(int status, std::string_view content_type, std::size_t whole,
-                                    std::size_t sent, std::optional<ContentCoding> coding) {
-  return WriteHeader(status, WithId(BodyFields(content_type, whole, coding)), sent);
+                                    std::size_t sent, std::optional<ContentCoding> coding,
+                                    ReplyFields fields) {
+  return WriteHeader(status, WithId(BodyFields(content_type, whole, coding, std::move(fields))),
+                     sent);
 }
 
 ReplyFields ReplyWriter::BodyFields(std::string_view content_type, std::size_t whole,
@@ -96,7 +102,20 @@ std::string ReplyWriter::ErrorText(const proto::Error& error) const {
   return terms_.endpoint == nullptr ? ErrorJson(error) : terms_.endpoint->ErrorToJson(error);
 }
 
+std::string ReplyWriter::Event(std::string_view json,
+                               const std::optional<StreamPosition>& position) {
+  return WritePart(EventOf(json), /*is_last=*/false, {.position = position});
+}
+
+std::string ReplyWriter::EndWith(std::string_view json, int error_code) {
+  return WritePart((json.empty() ? std::string() : EventOf(json)) + EventOf("[DONE]"),
+                   /*is_last=*/true, {.error_code = error_code});
+}
+
 std::string ReplyWriter::Error(const proto::Error& error, ReplyFields fields) {
+  if (continues()) {
+    return ErrorEvent(error);
+  }
   constexpr int kUnauthorized = 401;
   if (error.code == kUnauthorized) {
     fields.push_back({"WWW-Authenticate", "Bearer realm=\"scorecast\""});
@@ -105,6 +124,13 @@ std::string ReplyWriter::Error(const proto::Error& error, ReplyFields fields) {
     fields.push_back({"Retry-After", std::to_string(*error.retry_after_seconds)});
   }
   return Whole(error.code, kJson, ErrorText(error), std::move(fields));
+}
+
+std::string ReplyWriter::Passed(int status, const ReplyFields& fields,
+                                std::optional<std::string_view> body) {
+  std::string reply =
+      WriteHeader(status, fields, body ? std::optional(body->size()) : std::nullopt);
+  return body && !terms_.is_head ? reply.append(*body) : reply;
 }
 
 std::string ReplyWriter::Begin(std::string_view content_type) {

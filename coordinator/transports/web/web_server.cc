@@ -1,8 +1,11 @@
 #include "coordinator/transports/web/web_server.h"
 
+#include <utility>
+
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/queue/scheduler.h"
 #include "coordinator/transports/web/field_value.h"
+#include "coordinator/transports/web/http_format.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -28,15 +31,33 @@ const Endpoint* EndpointOf(const WebRequest& request, const Route& route) {
   return request.method == "POST" ? route.endpoint : nullptr;
 }
 
+bool IsForHandler(const WebServer& server, const WebRequest& request, const Route& route) {
+  if (server.options.pass_on == nullptr) {
+    return EndpointOf(request, route) != nullptr;
+  }
+  return request.method != "OPTIONS" && (route.resource == nullptr || !IsGet(request));
+}
+
+std::unique_ptr<CallFormat> NewFormat(const WebServer& server, WebCall call) {
+  if (server.options.pass_on != nullptr) {
+    return server.options.pass_on(std::move(call));
+  }
+  return std::make_unique<HttpFormat>(*call.endpoint, std::move(call.body), std::move(call.address),
+                                      std::move(call.writer), std::move(call.url_model));
+}
+
 bool IsGet(const WebRequest& request) {
   return request.method == "GET" || request.method == "HEAD";
 }
 
-void Judge(const WebServer& server, const WebRequest& request, Judgement& judgement) {
+void Judge(const WebServer& server, const WebRequest& request, bool is_draining,
+           Judgement& judgement) {
   const Route& route = judgement.route;
   const bool is_options = request.method == "OPTIONS";
-  if (server.service.is_draining() && (route.resource == nullptr || !route.resource->is_state)) {
+  if (is_draining && (route.resource == nullptr || !route.resource->is_state)) {
     judgement.fault = Draining();
+  } else if (server.options.pass_on != nullptr) {
+    return;  // The server to which it is passed on judges it.
   } else if (!route.exists()) {
     if (!is_options || request.path != "*") {
       judgement.fault = server.routes.NotFound(request.path, route);

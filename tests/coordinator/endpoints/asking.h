@@ -5,6 +5,7 @@
 #include <future>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -65,11 +66,8 @@ proto::Expected<Response> Ask(RequestService& service, const Endpoint& endpoint,
                               const std::optional<ResponseIdentity>& identity = {}) {
   const auto call = std::make_shared<AskingCall>(
       std::move(on_delta), std::numeric_limits<std::int64_t>::max(), ClientId{}, arrived);
-  ParsedRequest parsed = endpoint.FromJson(body);
-  if (parsed) {
-    (*parsed)->identity = identity;
-  }
-  Begin(service, endpoint, std::move(parsed), call);
+  call->SetDefaults(/*seed=*/std::nullopt, identity);
+  Begin(service, endpoint, endpoint.FromJson(body), call);
   auto response = call->Wait().Respond();
   if (!response) {
     return proto::Unexpected(std::move(response).error());

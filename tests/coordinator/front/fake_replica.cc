@@ -169,9 +169,13 @@ void FakeReplica::Send(v1::Response response) {
 void FakeReplica::Answer(const v1::Request& request) {
   v1::Response response;
   response.set_request_id(request.request_id());
-  response.mutable_http()->set_status(200);
-  response.mutable_http()->set_body(name + ":" + request.http().body());
-  response.mutable_http()->set_last(true);
+  if (reply) {
+    *response.mutable_http() = reply(request);
+  } else {
+    response.mutable_http()->set_status(200);
+    response.mutable_http()->set_body(name + ":" + request.http().body());
+    response.mutable_http()->set_last(true);
+  }
   Send(std::move(response));
 }
 

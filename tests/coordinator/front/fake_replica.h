@@ -49,6 +49,8 @@ class FakeReplica {
   bool holds = false;  ///< Requests are kept in `held`, and not answered.
   bool is_silent = false;
   bool is_draining = false;  ///< Refuses requests, but does not say so in its state.
+  /// What it answers. If it is empty: see Answer.
+  std::function<v1::HttpReply(const v1::Request&)> reply = nullptr;
 
   // What it has seen.
   std::vector<v1::Request> held;

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/coordinator/captured_log.h"
 #include "tests/coordinator/front/front_fixture.h"
 
 namespace scorecast::coordinator {
@@ -16,6 +19,7 @@ namespace forwarder_test {
 
 using std::chrono::milliseconds;
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -29,15 +33,6 @@ std::string RandomText(unsigned seed) {
     c = static_cast<char>('a' + random() % 26);
   }
   return text;
-}
-
-v1::Response PartOf(const v1::Request& request, const std::string& body, bool is_last = false) {
-  v1::Response response;
-  response.set_request_id(request.request_id());
-  response.mutable_http()->set_status(200);
-  response.mutable_http()->set_body(body);
-  response.mutable_http()->set_last(is_last);
-  return response;
 }
 
 TEST_F(ForwarderTest, ReplicasAreToldWhoseRequestItIs) {
@@ -138,6 +133,9 @@ TEST_F(ForwarderTest, APoliteClientIsServedBesideAHogAtTwoReplicas) {
     Forward(RequestOf("h" + std::to_string(i), "hog"));
   }
   ASSERT_TRUE(Run([this] { return Held() == 4; }));
+  // Clients are charged for real time. The hog has used so much of it that a pause of this process
+  // while a request of the polite client is computed changes nothing.
+  std::this_thread::sleep_for(milliseconds(500));
   for (int i = 0; i < 6; ++i) {
     Forward(RequestOf("p" + std::to_string(i), "polite"));
   }
@@ -152,8 +150,9 @@ TEST_F(ForwarderTest, APoliteClientIsServedBesideAHogAtTwoReplicas) {
     const std::size_t left = 45 - static_cast<std::size_t>(ended_);
     ASSERT_TRUE(Run([&] { return ended_ > before && Held() == std::min<std::size_t>(4, left); }));
   }
-  // Four requests of the hog were at the replicas. Of the next ones, every second is the polite
-  // client's, or more, because it was idle.
+  // Four requests of the hog were at the replicas. The polite client has used less than the hog
+  // until all of its requests are served. (Shares among clients that have used as much as each
+  // other are in front_queue_test.cc.)
   const std::string begun = order_.substr(4, 12);
   EXPECT_EQ(std::count(begun.begin(), begun.end(), 'p'), 6) << order_;
 }
@@ -269,22 +268,107 @@ TEST_F(ForwarderTest, AnHttpReplyMayRefuseBecauseItDrains) {
   EXPECT_THAT(EndOf("1"), HasSubstr(":1"));
 }
 
-TEST_F(ForwarderTest, ARequestIsNotSentForEver) {
+TEST_F(ForwarderTest, AReplicaThatHasRefusedToServeIsNotAskedAgain) {
   a_.is_draining = true;
   b_.is_draining = true;
   ASSERT_TRUE(StartWith());
   Forward("1");
-  while (!HasEnded("1")) {
-    a_.SayStatus();  // It says that it can be used, and refuses.
+  ASSERT_TRUE(Run([this] { return a_.seen.size() + b_.seen.size() == 2; }));
+  for (int i = 0; i < 10; ++i) {
+    a_.SayStatus();  // It says that it can be used, and would refuse.
     b_.SayStatus();
-    ASSERT_TRUE(Run([this] { return HasEnded("1") || Usable() > 0; }));
     io_.run_for(milliseconds(1));
   }
-  EXPECT_EQ(EndOf("1"), "replica_lost");
-  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 4U) << "two more than there are replicas";
+  ASSERT_TRUE(Run([this] { return forwarder_->waiting() == 1; }));
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 2U);
+  a_.is_draining = false;
+  a_.Die();
+  a_.Revive();
+  EXPECT_EQ(EndOf("1"), "a:1") << "it is another one";
 }
 
-TEST_F(ForwarderTest, AReplyThatHasBegunEndsWithAnError) {
+TEST_F(ForwarderTest, ARequestThatEndsItsReplicasEndsNoOthers) {
+  options_.outstanding = {.seconds = 1e9, .requests = 2};
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  Forward("poison");
+  for (int i = 0; i < 20; ++i) {
+    Forward(std::to_string(i));
+  }
+  ASSERT_TRUE(Run([this] { return Held() == 21; }));
+  const auto has_poison = [](const FakeReplica& replica) {
+    return std::ranges::any_of(
+        replica.held, [](const v1::Request& request) { return request.http().body() == "poison"; });
+  };
+  int deaths = 0;
+  while (ended_ < 21) {
+    ASSERT_TRUE(Run([this] { return Held() > 0 || ended_ == 21; }));
+    io_.run_for(milliseconds(1));  // What is held may change only by what is under way.
+    for (FakeReplica* const replica : {&a_, &b_}) {
+      if (has_poison(*replica)) {
+        replica->Die();
+        replica->Revive();
+        ASSERT_TRUE(Run([this] { return Usable() == 2; }));
+        ++deaths;
+      } else if (deaths > 1 && !replica->held.empty()) {
+        const v1::Request request = replica->held.front();
+        replica->held.erase(replica->held.begin());
+        replica->Answer(request);
+      }
+    }
+  }
+  EXPECT_EQ(deaths, 3);
+  EXPECT_EQ(EndOf("poison"), "replica_lost");
+  EXPECT_EQ(replies_["poison"].at(0).response.error().code(), 503);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(EndOf(std::to_string(i)), HasSubstr(":" + std::to_string(i)));
+  }
+}
+
+TEST_F(ForwarderTest, WhatAReplicaIsTooFullForGoesToAnotherOne) {
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return Held() == 1; }));
+  FakeReplica& full = a_.held.empty() ? b_ : a_;
+  FakeReplica& other = &full == &a_ ? b_ : a_;
+  v1::Response refusal = PartOf(full.held[0], "queue_full", /*is_last=*/true);
+  refusal.mutable_http()->set_status(429);
+  full.held.clear();
+  full.Send(refusal);
+  ASSERT_TRUE(Run([&] { return other.held.size() == 1; }));
+  // The other one is full, too.
+  v1::Response error;
+  error.set_request_id(other.held[0].request_id());
+  error.mutable_error()->set_code(503);
+  error.mutable_error()->set_reason("overloaded");
+  other.Send(error);
+  EXPECT_EQ(EndOf("1"), "overloaded");
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 2U);
+}
+
+TEST_F(ForwarderTest, CompletionsThatRunAreSpread) {
+  options_.outstanding = {.seconds = 100, .requests = 2};
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int i = 0; i < 20; ++i) {
+    Forward(std::to_string(i));
+    ASSERT_TRUE(Run([&] { return Held() == static_cast<std::size_t>(i) + 1; }));
+    for (FakeReplica* const replica : {&a_, &b_}) {
+      if (!replica->held.empty()) {
+        replica->Send(PartOf(replica->held.back(), "x"));
+      }
+    }
+    ASSERT_TRUE(Run([&] { return !replies_[std::to_string(i)].empty(); }));
+  }
+  EXPECT_EQ(a_.held.size(), 10U);
+  EXPECT_EQ(b_.held.size(), 10U);
+}
+
+TEST_F(ForwarderTest, AReplyThatHasBegunAndHasNoPositionsEndsWithAnError) {
   a_.holds = true;
   ASSERT_TRUE(StartWith());
   Forward("1");
@@ -381,12 +465,40 @@ TEST_F(ForwarderTest, RequestsThatCameBeforeTheReplicasFindTheirModel) {
   }
 }
 
+TEST_F(ForwarderTest, AKeyIsJudgedByTheModelWhenThatIsKnown) {
+  Start();
+  std::vector<std::string> judged;
+  for (const std::string body : {"1", "2"}) {
+    FrontRequest request = RequestOf(body);
+    request.model = "another name";
+    request.judge = [&judged, body](const std::string& model) {
+      judged.push_back(model);
+      return body == "1" ? std::optional(proto::Error{403, "model_not_allowed", "", ""})
+                         : std::nullopt;
+    };
+    Forward(std::move(request));
+  }
+  EXPECT_EQ(EndOf("1"), "model_not_allowed");
+  EXPECT_THAT(EndOf("2"), HasSubstr(":2"));
+  EXPECT_THAT(judged, ElementsAre("m", "m"));
+}
+
+TEST_F(ForwarderTest, NamesOfModelsAreShort) {
+  Start();
+  FrontRequest request = RequestOf("1");
+  request.model = std::string(10'000, 'x');
+  Forward(std::move(request));
+  EXPECT_EQ(EndOf("1"), "model_not_found");
+}
+
 TEST_F(ForwarderTest, AReplicasLimitOfBytesCounts) {
   a_.hello.set_max_request_bytes(2000);
   b_.Die();
   ASSERT_TRUE(StartWith(1));
+  Forward(std::string(2001, 'x'));
+  EXPECT_EQ(EndOf(std::string(2001, 'x')), "request_too_large");
   Forward(std::string(2000, 'x'));
-  EXPECT_EQ(EndOf(std::string(2000, 'x')), "request_too_large");
+  EXPECT_EQ(EndOf(std::string(2000, 'x')), "a:" + std::string(2000, 'x'));
   Forward("1");
   EXPECT_EQ(EndOf("1"), "a:1");
 }
@@ -403,6 +515,84 @@ TEST_F(ForwarderTest, HandlersMayUseTheForwarder) {
   ASSERT_TRUE(Run([&] { return !second.empty(); }));
   EXPECT_THAT(second, HasSubstr(":2"));
   EXPECT_EQ(forwarder_->in_flight(), 0U);
+}
+
+TEST_F(ForwarderTest, ReplicasAreToldWhatTheResponseHas) {
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  FrontRequest request = RequestOf("1");
+  request.defaults = ResponseDefaults{.seed = 5, .response_id = 6, .created = 7};
+  request.arrived = std::nullopt;
+  Forward(std::move(request));
+  EXPECT_EQ(EndOf("1"), "a:1");
+  const v1::Forwarded& forwarded = a_.seen.at(0).forwarded();
+  EXPECT_EQ(forwarded.default_seed(), 5U);
+  EXPECT_EQ(forwarded.response_id(), 6U);
+  EXPECT_EQ(forwarded.created(), 7);
+  EXPECT_EQ(forwarded.waited_us(), 0) << "its time begins at the replica";
+}
+
+TEST_F(ForwarderTest, ARefusalIsWaitedOutIfThereIsTime) {
+  options_.refusal_pause = milliseconds(1);
+  for (FakeReplica* const replica : {&a_, &b_}) {
+    replica->reply = [this](const v1::Request& request) {
+      v1::HttpReply reply;
+      const bool refuses = a_.seen.size() + b_.seen.size() < 6;
+      reply.set_status(refuses ? 429 : 200);
+      reply.set_body(refuses ? "refused" : request.http().body());
+      reply.set_last(true);
+      return reply;
+    };
+  }
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  EXPECT_TRUE(Run([this] {
+    a_.SayStatus();
+    b_.SayStatus();
+    return HasEnded("1");
+  }));
+  EXPECT_EQ(EndOf("1"), "1");
+  EXPECT_THAT(replies_["1"], SizeIs(1));
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 6U);
+}
+
+TEST_F(ForwarderTest, ARequestThatWaitsAfterARefusalCanBeCancelled) {
+  options_.refusal_pause = std::chrono::hours(1);
+  b_.Die();
+  a_.reply = [](const v1::Request&) {
+    v1::HttpReply reply;
+    reply.set_status(503);
+    reply.set_last(true);
+    return reply;
+  };
+  ASSERT_TRUE(StartWith(1));
+  const std::uint64_t id = Forward("1");
+  ASSERT_TRUE(Run([this] {
+    return a_.seen.size() == 1 && replicas_.listed().at("a")->connection->in_flight() == 0;
+  }));
+  EXPECT_EQ(forwarder_->in_flight(), 1U);
+  forwarder_->Cancel(id);
+  EXPECT_EQ(forwarder_->in_flight(), 0U);
+  a_.reply = nullptr;
+  a_.SayStatus();
+  Forward("2");
+  EXPECT_EQ(EndOf("2"), "a:2");
+  EXPECT_THAT(replies_["1"], IsEmpty());
+}
+
+TEST_F(ForwarderTest, RequestsWithTimeWaitForReplicasAndTheLogSaysSo) {
+  options_.queue.patience = std::nullopt;
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  const CapturedLog log;
+  a_.Die();
+  Forward("1");
+  ASSERT_TRUE(Run(
+      [&] { return log.text().find("no replica of \"m\" can be used now") != std::string::npos; }));
+  EXPECT_EQ(forwarder_->waiting(), 1U);
+  a_.Revive();
+  EXPECT_EQ(EndOf("1"), "a:1");
+  EXPECT_THAT(log.text(), HasSubstr("a replica of \"m\" can be used again"));
 }
 
 }  // namespace forwarder_test

@@ -16,6 +16,17 @@
 
 namespace scorecast::coordinator {
 
+/// A part of the reply to an HTTP request.
+inline v1::Response PartOf(const v1::Request& request, const std::string& body,
+                           bool is_last = false) {
+  v1::Response response;
+  response.set_request_id(request.request_id());
+  response.mutable_http()->set_status(200);
+  response.mutable_http()->set_body(body);
+  response.mutable_http()->set_last(is_last);
+  return response;
+}
+
 /// A front before two replicas, "a" and "b", in one loop.
 class FrontFixture : public ::testing::Test {
  protected:
@@ -61,14 +72,18 @@ class FrontFixture : public ::testing::Test {
   }
 
   static FrontRequest RequestOf(const std::string& body, const std::string& client = "c") {
+    v1::Request message;
+    message.mutable_http()->set_body(body);
     FrontRequest request;
-    request.message.mutable_http()->set_body(body);
+    request.bytes = message.SerializeAsString();
+    request.body_begin = request.bytes.size() - body.size();
     request.client = {.address = client, .network = client};
+    request.defaults = {.seed = 5, .response_id = 6, .created = 7};
     return request;
   }
   /// The parts of its reply are in `replies_` under its body.
   std::uint64_t Forward(FrontRequest request) {
-    const std::string body = request.message.http().body();
+    const std::string body = request.bytes.substr(request.body_begin);
     return forwarder_->Forward(std::move(request), [this, body](FrontReply reply) {
       if (reply.is_last) {
         ++ended_;

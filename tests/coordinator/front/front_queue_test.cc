@@ -127,6 +127,46 @@ TEST_F(FrontQueueTest, OnlyWhatItIsChargedCounts) {
   EXPECT_EQ(TakeSome(5), "hpppp") << "four seconds of one are four requests of the other";
 }
 
+TEST_F(FrontQueueTest, AWorsePriorityHasASmallerShare) {
+  for (int i = 0; i < 10; ++i) {
+    WaitingRequest request = Request("a");
+    request.priority = 5;
+    EXPECT_FALSE(Add(request));
+  }
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(Add(Request("b")));
+  }
+  const std::string order = TakeSome(8);
+  EXPECT_EQ(std::count(order.begin(), order.end(), 'a'), 2) << "1.25^5 is about 3: " << order;
+}
+
+TEST_F(FrontQueueTest, NamesOfModelsThatThereAreNotAreBounded) {
+  replicas_ = {};
+  for (int i = 0; i < 2'000; ++i) {
+    Add(Request("a"), std::to_string(i));
+  }
+  EXPECT_LE(queue_.size(), 1'000U);
+  EXPECT_FALSE(Add(Request("a"), "m"));
+}
+
+TEST_F(FrontQueueTest, WhatWasUsedIsChargedLater) {
+  const WaitingRequest first = Request("h");
+  replicas_.count = 100;
+  Add(first);
+  for (int i = 0; i < 3; ++i) {
+    Add(Request("h"));
+  }
+  for (int i = 0; i < 8; ++i) {
+    Add(Request("p"));
+  }
+  EXPECT_EQ(TakeSome(2), "hp");
+  queue_.Charge("m", first, 4);
+  EXPECT_EQ(TakeSome(4), "pppp") << "four seconds of one are four requests of the other";
+  const std::string order = TakeSome(2);
+  EXPECT_EQ(std::count(order.begin(), order.end(), 'h'), 1) << order;
+  queue_.Charge("none", first, 4);
+}
+
 TEST_F(FrontQueueTest, WhoComesBackIsFirst) {
   const WaitingRequest first = Request("a");
   const WaitingRequest second = Request("b");
@@ -139,6 +179,20 @@ TEST_F(FrontQueueTest, WhoComesBackIsFirst) {
   queue_.Return("m", first, kStart);
   EXPECT_EQ(queue_.size(), 4U);
   EXPECT_EQ(TakeSome(5), "abcd");
+}
+
+TEST_F(FrontQueueTest, SuspectsAreServedFirstOrNotNow) {
+  WaitingRequest suspect = Request("s");
+  suspect.is_suspect = true;
+  const WaitingRequest returned = Request("r");
+  Add(Request("a"));
+  queue_.Return("m", returned, kStart);
+  queue_.Return("m", suspect, kStart);
+  EXPECT_EQ(queue_.Next("m", /*with_suspects=*/false)->ticket, returned.ticket);
+  queue_.Take("m");
+  EXPECT_EQ(queue_.SizeOf("m"), 2U);
+  EXPECT_EQ(TakeSome(3), "sa");
+  EXPECT_EQ(queue_.SizeOf("m"), 0U);
 }
 
 TEST_F(FrontQueueTest, WhoLeavesIsNotServed) {
@@ -155,9 +209,13 @@ TEST_F(FrontQueueTest, ModelsHaveQueuesOfTheirOwn) {
   queue_.SetUsable({"m", "n"}, kStart);
   Add(Request("a"), "m");
   Add(Request("b"), "n");
+  Add(Request("c"), "n");
   EXPECT_THAT(queue_.models(), ElementsAre("m", "n"));
+  EXPECT_EQ(queue_.SecondsOf("n"), 2);
   EXPECT_EQ(Take("n"), "b");
+  EXPECT_EQ(Take("n"), "c");
   EXPECT_EQ(Take("n"), "");
+  EXPECT_EQ(queue_.SecondsOf("n"), 0);
   EXPECT_EQ(Take("m"), "a");
 }
 

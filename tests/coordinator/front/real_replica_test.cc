@@ -56,9 +56,11 @@ class RealReplicaTest : public ::testing::Test {
     forwarder_->Start();
     replicas_->SetList(list);
   }
-  std::uint64_t Forward(std::uint64_t number) {
+  std::uint64_t Forward(std::uint64_t number) { return Forward(number, NumberedRequest(number)); }
+  std::uint64_t Forward(std::uint64_t number, v1::Request message) {
     FrontRequest request;
-    request.message = NumberedRequest(number);
+    message.clear_request_id();
+    request.bytes = message.SerializeAsString();
     request.client = {.address = "192.0.2." + std::to_string(number), .network = "192.0.2.0/24"};
     return forwarder_->Forward(std::move(request), [this, number](FrontReply reply) {
       EXPECT_TRUE(reply.is_last);
@@ -106,6 +108,31 @@ TEST_F(RealReplicaTest, ACancelEndsTheRequestThere) {
   EXPECT_TRUE(replies_[3].has_score());
 }
 
+TEST_F(RealReplicaTest, AServerWithoutRoomForARequestIsNotLost) {
+  SocketOptions options = ServerOptions();
+  options.max_request_bytes = 100'000;
+  options.max_held_bytes = 100'000;
+  FakeSocketServer server(options);
+  const auto with_text = [](std::size_t bytes) {
+    v1::Request request = NumberedRequest(0);
+    request.mutable_score()->mutable_query()->set_text(std::string(bytes, 'x'));
+    return request;
+  };
+  server.tokenizer().Hold();
+  Start({{"1", At(server.port())}});
+  Forward(1, with_text(90'000));
+  ASSERT_TRUE(RunUntil(io_, [&] { return server.server().status().held_request_bytes > 400'000; }));
+  Forward(2, with_text(80'000));
+  ASSERT_TRUE(RunUntil(io_, [this] { return replies_.size() == 1; }));
+  EXPECT_EQ(replies_[2].error().reason(), "overloaded");
+  server.tokenizer().Release();
+  Forward(3);
+  ASSERT_TRUE(RunUntil(io_, [this] { return replies_.size() == 3; }));
+  EXPECT_EQ(replies_[1].error().reason(), "sequence_too_long");
+  EXPECT_TRUE(replies_[3].has_score());
+  EXPECT_EQ(replicas_->LossesOf("1"), 0U);
+}
+
 TEST_F(RealReplicaTest, AServerWithAnotherFrontKeyIsRefused) {
   const CapturedLog log;
   FakeSocketServer server;
@@ -121,7 +148,7 @@ class TlsReplicaTest : public RealReplicaTest {
     state.ready = true;
     return server.server().Listen(
         OpenListeningSocket("127.0.0.1", 0),
-        MakeFrameProtocol(server.service(), {}, [state] { return state; }),
+        MakeFrameProtocol(server.service().endpoints(), {}, [state] { return state; }),
         {.tls = std::make_shared<TlsFiles>(ca_.Issue("server")),
          .protocols = {std::string(proto::kTlsProtocol)}});
   }

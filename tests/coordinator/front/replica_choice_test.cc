@@ -91,6 +91,7 @@ TEST(ReplicaLoad, IsTheStateAndWhatWasSentSince) {
   EXPECT_EQ(load.wait_seconds(), 1.5);
   EXPECT_EQ(load.waiting(), 2U);
   load.OnAnswered(7, kStart + milliseconds(300));
+  load.OnEnded(7, kStart + milliseconds(300));
   EXPECT_EQ(load.wait_seconds(), 1.5) << "only the next state is without it";
   EXPECT_EQ(load.waiting(), 1U);
 }
@@ -102,12 +103,14 @@ TEST(ReplicaLoad, AnAnswerTakesBackWhatNoStateHasSeen) {
   load.OnSent(2, 0.25, {}, kStart);
   load.OnSent(3, 0.125, {}, kStart);
   load.OnAnswered(1, kStart);
+  load.OnEnded(1, kStart);
   EXPECT_EQ(load.wait_seconds(), 0.375);
-  load.OnDropped(2);
+  load.OnEnded(2, kStart);
   EXPECT_EQ(load.wait_seconds(), 0.125);
   load.OnStatus(0, true, kStart + milliseconds(100));
   EXPECT_EQ(load.wait_seconds(), 0);
   load.OnAnswered(3, kStart + milliseconds(100));
+  load.OnEnded(3, kStart + milliseconds(100));
   EXPECT_EQ(load.wait_seconds(), 0);
 }
 
@@ -126,15 +129,88 @@ TEST(ReplicaLoad, HasRoomForSecondsOrForTwoRequests) {
   const OutstandingLimit limit = {.seconds = 0.5, .requests = 2};
   ReplicaLoad load;
   load.OnStatus(10, true, kStart);
-  EXPECT_TRUE(load.HasRoom(limit));
-  load.OnSent(1, 5, {}, kStart);
-  EXPECT_TRUE(load.HasRoom(limit));
+  EXPECT_TRUE(load.HasRoom(limit, 10));
+  load.OnSent(1, 0.5, {}, kStart);
+  EXPECT_TRUE(load.HasRoom(limit, 10));
+  EXPECT_FALSE(load.HasRoom(limit, 9)) << "another one has room much sooner";
   load.OnSent(2, 5, {}, kStart);
-  EXPECT_FALSE(load.HasRoom(limit));
+  EXPECT_FALSE(load.HasRoom(limit, 15.5));
   load.OnStatus(0.25, true, kStart + milliseconds(100));
-  EXPECT_TRUE(load.HasRoom(limit)) << "it says that little waits";
+  EXPECT_TRUE(load.HasRoom(limit, 0)) << "it says that little waits";
   load.OnSent(3, 0.25, {}, kStart + milliseconds(100));
-  EXPECT_FALSE(load.HasRoom(limit));
+  EXPECT_FALSE(load.HasRoom(limit, 0));
+}
+
+TEST(ReplicaLoad, HasNoRoomForMoreThanSomeRequestsHoweverShort) {
+  const OutstandingLimit limit = {.seconds = 0.5, .requests = 2, .most_requests = 3};
+  ReplicaLoad load;
+  load.OnStatus(0, true, kStart);
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_TRUE(load.HasRoom(limit, 0));
+    load.OnSent(id, 0, {}, kStart);
+  }
+  EXPECT_FALSE(load.HasRoom(limit, 0));
+  load.OnEnded(2, kStart);
+  EXPECT_TRUE(load.HasRoom(limit, 0));
+}
+
+TEST(ReplicaLoad, HasNoRoomAfterItHasRefusedARequestUntilItsNextState) {
+  ReplicaLoad load;
+  load.OnStatus(0, true, kStart);
+  load.OnFull();
+  EXPECT_FALSE(load.HasRoom({}, 0));
+  load.OnStatus(0, true, kStart);
+  EXPECT_TRUE(load.HasRoom({}, 0));
+}
+
+TEST(ReplicaLoad, CannotBeUsedAgainOnceItDrains) {
+  ReplicaLoad load;
+  load.OnStatus(0, true, kStart);
+  load.OnDraining();
+  load.OnStatus(0, true, kStart);
+  EXPECT_FALSE(load.is_usable()) << "the state is older";
+  load.OnLost();
+  load.OnStatus(0, true, kStart);
+  EXPECT_TRUE(load.is_usable());
+}
+
+TEST(ReplicaLoad, KnowsHowManyCompletionsRun) {
+  ReplicaLoad load;
+  load.OnStatus(0, true, kStart, 1);
+  EXPECT_EQ(load.running(), 1U);
+  EXPECT_GT(load.wait_seconds(), 0);
+  for (const std::uint64_t id : {7, 8}) {
+    load.OnSent(id, 0, {}, kStart);
+    EXPECT_EQ(load.running(), 1U) << "its reply has not begun";
+  }
+  load.OnAnswered(7, kStart);
+  load.OnAnswered(8, kStart);
+  EXPECT_EQ(load.running(), 2U) << "more than the replica has said";
+  load.OnEnded(7, kStart);
+  load.OnEnded(8, kStart);
+  EXPECT_EQ(load.running(), 1U);
+  load.OnSent(9, 0, {}, kStart);
+  load.OnAnswered(9, kStart);
+  load.OnLost();
+  load.OnEnded(9, kStart);
+  EXPECT_EQ(load.running(), 0U);
+  EXPECT_EQ(load.wait_seconds(), 0);
+}
+
+TEST(ReplicaLoad, RequestsShareItsTime) {
+  ReplicaLoad load;
+  load.OnSent(1, 0, {}, kStart);
+  load.OnSent(2, 0, {}, kStart + milliseconds(1000));
+  EXPECT_DOUBLE_EQ(load.UsedBy(1, kStart + milliseconds(1000)), 1);
+  EXPECT_DOUBLE_EQ(load.UsedBy(1, kStart + milliseconds(2000)), 1.5);
+  EXPECT_DOUBLE_EQ(load.UsedBy(2, kStart + milliseconds(2000)), 0.5);
+  load.OnAnswered(1, kStart + milliseconds(2000));  // Its reply goes on.
+  load.OnEnded(2, kStart + milliseconds(2000));
+  EXPECT_DOUBLE_EQ(load.UsedBy(1, kStart + milliseconds(3000)), 2.5);
+  load.OnEnded(1, kStart + milliseconds(3000));
+  EXPECT_EQ(load.UsedBy(1, kStart + milliseconds(4000)), 0);
+  load.OnSent(3, 0, {}, kStart + milliseconds(9000));
+  EXPECT_DOUBLE_EQ(load.UsedBy(3, kStart + milliseconds(9250)), 0.25) << "nothing was there before";
 }
 
 TEST(ReplicaLoad, NothingIsKnownOfAReplicaThatIsLost) {
@@ -227,6 +303,18 @@ TEST_F(ReplicaChoice, OfEqualOnesIsThatWithTheFewestRequests) {
   EXPECT_EQ(Chosen(1000), 'b');
   b_.OnSent(2, 0, {}, kStart);
   EXPECT_EQ(Chosen(1000), 'a');
+}
+
+TEST_F(ReplicaChoice, IsNotWhereManyCompletionsRun) {
+  for (std::uint64_t id = 100; id < 150; ++id) {
+    a_.OnSent(id, 0, {}, kStart);
+    a_.OnAnswered(id, kStart);
+  }
+  EXPECT_EQ(Chosen(1000), 'b');
+  const std::string text = RandomText(2000, 7);
+  const auto pieces = PiecesOf(text);
+  a_.OnSent(1, 0, pieces, kStart);
+  EXPECT_EQ(Chosen(text.size(), pieces), 'b') << "although it has the text";
 }
 
 TEST_F(ReplicaChoice, SaysTheSecondsOfTheRequestItself) {

@@ -269,6 +269,27 @@ TEST_F(ReplicaConnectionTest, IsLostIfItsKeyIsRevoked) {
   EXPECT_EQ(replies_["b"].at(0).kind, Kind::kLost);
 }
 
+TEST_F(ReplicaConnectionTest, ARefusedRequestConcernsNoOther) {
+  replica_.holds = true;
+  Start();
+  ASSERT_TRUE(RunUntilReady());
+  Send("a");
+  Send("b");
+  ASSERT_TRUE(Run([this] { return replica_.held.size() == 2; }));
+  v1::Response refusal;
+  refusal.set_request_id(replica_.held[0].request_id());
+  refusal.mutable_error()->set_code(503);
+  refusal.mutable_error()->set_reason("overloaded");
+  replica_.Send(refusal);
+  ASSERT_TRUE(Run([this] { return HasEnded("a"); }));
+  EXPECT_EQ(replies_["a"].at(0).kind, Kind::kLast);
+  EXPECT_EQ(replies_["a"].at(0).response.error().reason(), "overloaded");
+  replica_.Answer(replica_.held[1]);
+  ASSERT_TRUE(Run([this] { return HasEnded("b"); }));
+  EXPECT_EQ(replies_["b"].at(0).kind, Kind::kLast);
+  EXPECT_EQ(lost_, 0);
+}
+
 TEST_F(ReplicaConnectionTest, IsLostIfTheReplicaRefusesAFrame) {
   replica_.holds = true;
   Start();

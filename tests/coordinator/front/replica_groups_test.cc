@@ -94,6 +94,36 @@ TEST(ReplicaGroups, TheOnlyGroupTakesAnyNameIfAllAreKnown) {
   EXPECT_TRUE(groups.MayCome("gpt"));
 }
 
+TEST(ReplicaGroups, AReplicaThatDoesNotSayWhatItIsKeepsNoNameWaiting) {
+  ReplicaGroups groups;
+  groups.SetListed({"a", "b"});
+  groups.Join("a", Facts("m"));
+  EXPECT_TRUE(groups.SetAbsent("b"));
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("a"));
+  EXPECT_FALSE(groups.SetAbsent("a")) << "it has said it";
+  EXPECT_FALSE(groups.SetAbsent("c"));
+  groups.Join("b", Facts("gpt"));
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("b"));
+}
+
+TEST(ReplicaGroups, AModelThatAllItsReplicasHaveGivenUpIsForgotten) {
+  ReplicaGroups groups;
+  groups.SetListed({"a", "b"});
+  groups.Join("a", Facts("old"));
+  groups.Join("b", Facts("old"));
+  groups.Leave("a");
+  groups.Join("a", Facts("new"));
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("a")) << "the first in the list";
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("none")) << "there are two models";
+  groups.Leave("b");
+  EXPECT_THAT(MembersFor(groups, "old"), IsEmpty()) << "it may come back";
+  groups.Join("b", Facts("new"));
+  EXPECT_THAT(MembersFor(groups, "old"), ElementsAre("a", "b"))
+      << "any name is that of the only model";
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("a", "b"));
+  EXPECT_THAT(MembersFor(groups, "gpt"), ElementsAre("a", "b"));
+}
+
 TEST(ReplicaGroups, SayWhatDiffers) {
   ReplicaGroups groups;
   groups.SetListed({"a", "b"});
@@ -157,6 +187,26 @@ TEST(ReplicaGroups, MoveInTheMiddleOfAnUpgrade) {
   }
   EXPECT_THAT(MembersFor(groups, "m"), ElementsAre("a", "b", "c"));
   EXPECT_EQ(least, 1U) << "there is always a replica";
+}
+
+TEST(ReplicaGroups, APinnedGroupIsTheOnlyOne) {
+  ReplicaGroups groups;
+  groups.SetListed({"a", "b", "c", "d"});
+  groups.Join("a", Facts("m"));
+  groups.Join("b", Facts("m", "int8"));
+  groups.Join("c", Facts("m", "int8"));
+  groups.Join("d", Facts("other"));
+  groups.Pin(Facts("m"));
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("a")) << "although most are others";
+  EXPECT_THAT(MembersFor(groups, "other"), ElementsAre("a"));
+  EXPECT_EQ(groups.DifferenceOf("a"), "");
+  EXPECT_EQ(groups.DifferenceOf("b"), "dtype \"int8\" instead of \"bf16\"");
+  EXPECT_EQ(groups.DifferenceOf("d"), "model \"other\" instead of \"m\"");
+  groups.Join("a", Facts("other"));
+  EXPECT_THAT(MembersFor(groups, "m"), IsEmpty()) << "the group stays";
+  EXPECT_TRUE(groups.MayCome("m"));
+  groups.Join("d", Facts("m"));
+  EXPECT_THAT(MembersFor(groups, "m"), ElementsAre("d"));
 }
 
 }  // namespace replica_groups_test

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/coordinator/captured_log.h"
 #include "tests/reference/temp_directory.h"
@@ -60,8 +61,34 @@ TEST_F(ReplicaListTest, NamesAddressFilesThatAppearMoveAndVanish) {
   EXPECT_TRUE(list.Look());
   EXPECT_EQ(list.replicas().at(0).address, "host:3");
   Remove("a.json");
+  EXPECT_FALSE(list.Look()) << "once is not enough";
   EXPECT_TRUE(list.Look());
   EXPECT_THAT(list.replicas(), ElementsAre(ListedReplica{"b", "host:1"}));
+}
+
+TEST_F(ReplicaListTest, ThatIsBeingWrittenLosesNoReplica) {
+  Write("list", "a host:1\nb host:2\n");
+  ReplicaList list = Of("list");
+  EXPECT_TRUE(list.Look());
+  for (const char* const part : {"", "a host:1\n", "a host:1\nb ho"}) {
+    Write("list", part);
+    list.Look();
+    EXPECT_EQ(list.replicas().size(), 2U) << part;
+    Write("list", "a host:1\nb host:2\n");
+    list.Look();
+    EXPECT_EQ(list.replicas().size(), 2U) << part;
+  }
+}
+
+TEST_F(ReplicaListTest, MayLackTheEndOfItsLastLine) {
+  Write("list", "a host:1\nb host:2");
+  ReplicaList list = Of("list");
+  EXPECT_TRUE(list.Look());
+  EXPECT_THAT(list.replicas(), ElementsAre(ListedReplica{"a", "host:1"}))
+      << "the port may be longer";
+  EXPECT_TRUE(list.Look());
+  EXPECT_THAT(list.replicas(),
+              ElementsAre(ListedReplica{"a", "host:1"}, ListedReplica{"b", "host:2"}));
 }
 
 TEST_F(ReplicaListTest, IsThatOfADirectory) {
@@ -75,6 +102,7 @@ TEST_F(ReplicaListTest, IsThatOfADirectory) {
   EXPECT_THAT(list.replicas(),
               ElementsAre(ListedReplica{"a", "host:1"}, ListedReplica{"b", "host:2"}));
   Remove("a");
+  EXPECT_FALSE(list.Look());
   EXPECT_TRUE(list.Look());
   EXPECT_THAT(list.replicas(), ElementsAre(ListedReplica{"b", "host:2"}));
 }
@@ -92,6 +120,18 @@ TEST_F(ReplicaListTest, WithAFaultChangesNothing) {
     EXPECT_FALSE(list.Look());
     EXPECT_THAT(list.replicas(), ElementsAre(ListedReplica{"a", "host:1"}));
   }
+}
+
+TEST_F(ReplicaListTest, WaitsForNoFifo) {
+  ASSERT_EQ(mkfifo((directory_.path() / "fifo").c_str(), 0600), 0);
+  const CapturedLog log;
+  ReplicaList fifo = Of("fifo");
+  EXPECT_FALSE(fifo.Look());
+  EXPECT_THAT(log.text(), HasSubstr("fifo: not a regular file;"));
+  Write("list", "a fifo\nb host:1\n");
+  ReplicaList list = Of("list");
+  EXPECT_TRUE(list.Look());
+  EXPECT_THAT(list.replicas(), ElementsAre(ListedReplica{"b", "host:1"}));
 }
 
 TEST_F(ReplicaListTest, AFaultIsLoggedOnce) {

@@ -79,6 +79,60 @@ TEST_F(ReplicasTest, CannotBeUsedWhileTheyAreNotReadyOrDrain) {
   EXPECT_TRUE(Run([this] { return Usable() == 1; }));
 }
 
+TEST_F(ReplicasTest, AreDrainedAndUsedAgain) {
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith(2));
+  Forward("1");
+  Forward("2");
+  ASSERT_TRUE(Run([this] { return a_.held.size() == 1 && b_.held.size() == 1; }));
+  EXPECT_EQ(replicas_.Drain("a", /*undo=*/false).value(), 1U);
+  EXPECT_TRUE(replicas_.IsDrained("a"));
+  EXPECT_THAT(MembersOf("m"), ElementsAre("b"));
+  a_.SayStatus();
+  Forward("3");
+  ASSERT_TRUE(Run([this] { return b_.held.size() == 2; }));
+  EXPECT_EQ(replicas_.Drain("a", /*undo=*/false).value(), 1U) << "it still has a request";
+  a_.AnswerAll();
+  ASSERT_TRUE(Run([this] { return ended_ == 1; }));
+  EXPECT_EQ(replicas_.Drain("a", /*undo=*/false).value(), 0U);
+  // It is started anew, and is drained as before.
+  a_.Die();
+  a_.Revive();
+  ASSERT_TRUE(Run([this] { return a_.greeted == 2; }));
+  a_.SayStatus();
+  io_.restart();
+  io_.run_for(std::chrono::milliseconds(5));
+  EXPECT_THAT(MembersOf("m"), ElementsAre("b"));
+  EXPECT_EQ(replicas_.Drain("a", /*undo=*/true).value(), 0U);
+  EXPECT_THAT(MembersOf("m"), ElementsAre("a", "b"));
+  EXPECT_FALSE(replicas_.IsDrained("a"));
+}
+
+TEST_F(ReplicasTest, TheLastOneOfAModelIsNotDrained) {
+  b_.hello = FactsOf("other");
+  ASSERT_TRUE(StartWith(2));
+  const auto drained = replicas_.Drain("a", /*undo=*/false);
+  ASSERT_FALSE(drained);
+  EXPECT_EQ(drained.error().code, 409);
+  EXPECT_EQ(drained.error().reason, "last_replica");
+  EXPECT_THAT(MembersOf("m"), ElementsAre("a"));
+  const auto unknown = replicas_.Drain("c", /*undo=*/false);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, 404);
+  EXPECT_THAT(unknown.error().message, HasSubstr("a, b"));
+}
+
+TEST_F(ReplicasTest, OneThatIsDrainedMayLeaveTheList) {
+  ASSERT_TRUE(StartWith(2));
+  EXPECT_EQ(replicas_.Drain("a", /*undo=*/false).value(), 0U);
+  replicas_.SetList({{"b", b_.address()}});
+  EXPECT_TRUE(replicas_.IsDrained("a"));
+  EXPECT_EQ(replicas_.Drain("a", /*undo=*/true).value(), 0U);
+  EXPECT_FALSE(replicas_.IsDrained("a"));
+  EXPECT_FALSE(replicas_.Drain("a", /*undo=*/true));
+}
+
 TEST_F(ReplicasTest, MoveAndVanish) {
   ASSERT_TRUE(StartWith(2));
   a_.holds = true;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "coordinator/text/unicode/utf8.h"
@@ -289,6 +290,76 @@ TEST_F(CompletionGeneratorTest, StepsCountTokensNotReads) {
     EXPECT_EQ(drawing.Wanted().draw, (proto::Draw{6, step}));
     drawing.Take(ReadFullRow(flat, drawing.Wanted()));
   }
+}
+
+/// The deltas of a completion of these tokens, and whether it differs from what was sent.
+struct Deltas {
+  std::vector<CompletionDelta> all;
+  bool differs = false;
+  std::size_t taken = 0;  ///< Tokens until it ended.
+};
+
+Deltas DeltasOf(const Tokenizer* tokenizer, const Ids& context, const CompletionOptions& options,
+                const Ids& tokens) {
+  Deltas deltas;
+  CompletionGenerator generator(tokenizer, 1000, context, options, [&](CompletionDelta delta) {
+    deltas.all.push_back(std::move(delta));
+  });
+  Kind kind = Kind::kToken;
+  while (kind == Kind::kToken && deltas.taken < tokens.size()) {
+    kind = generator.Take(RowOf(tokens[deltas.taken++])).kind;
+  }
+  EXPECT_EQ(kind, Kind::kEnd);
+  deltas.differs = generator.differs();
+  return deltas;
+}
+
+void ExpectSame(const CompletionDelta& one, const CompletionDelta& other) {
+  EXPECT_EQ(one.text, other.text);
+  EXPECT_EQ(one.token_ids, other.token_ids);
+  EXPECT_EQ(one.finish_reason, other.finish_reason);
+  EXPECT_EQ(one.reached, other.reached);
+}
+
+TEST_F(CompletionGeneratorTest, GoesOnBehindWhatWasSent) {
+  Ids tokens = tokenizer_->Encode("two three four");
+  tokens.push_back(2);
+  // The stop strings hold back the beginning of "three" and " four".
+  const CompletionOptions options = {
+      .max_new_tokens = 100, .stop = {"three!", " fourth"}, .stop_token_ids = {2}, .echo = "one"};
+  const Deltas whole = DeltasOf(tokenizer_.get(), context_, options, tokens);
+  ASSERT_EQ(whole.all.size(), tokens.size());
+  for (std::size_t sent = 0; sent < whole.all.size(); ++sent) {
+    SCOPED_TRACE(sent);
+    EXPECT_EQ(whole.all[sent].reached.tokens, static_cast<std::int64_t>(sent) + 1);
+    CompletionOptions rest = options;
+    rest.sent = whole.all[sent].reached;
+    const Deltas deltas = DeltasOf(tokenizer_.get(), context_, rest, tokens);
+    EXPECT_FALSE(deltas.differs);
+    ASSERT_EQ(deltas.all.size(), tokens.size() - sent - 1);
+    for (std::size_t i = 0; i < deltas.all.size(); ++i) {
+      ExpectSame(deltas.all[i], whole.all[sent + 1 + i]);
+    }
+  }
+}
+
+TEST_F(CompletionGeneratorTest, EndsIfOtherTokensWereSent) {
+  const Ids tokens = {4, 5, 6, 7, 8};
+  CompletionOptions options = {.max_new_tokens = 5};
+  const auto reached = [&](const Ids& of) {
+    return DeltasOf(nullptr, context_, {.max_new_tokens = std::ssize(of)}, of).all.back().reached;
+  };
+  for (const Ids& other : {Ids{4, 5, 9}, Ids{4, 6, 5}, Ids{9, 5, 6}}) {
+    options.sent = reached(other);
+    const Deltas deltas = DeltasOf(nullptr, context_, options, tokens);
+    EXPECT_TRUE(deltas.differs);
+    EXPECT_THAT(deltas.all, ::testing::IsEmpty());
+    EXPECT_EQ(deltas.taken, 3U);
+  }
+  options.sent = reached({4, 5, 6, 7, 8, 9});
+  const Deltas shorter = DeltasOf(nullptr, context_, options, tokens);
+  EXPECT_TRUE(shorter.differs) << "it ends before";
+  EXPECT_THAT(shorter.all, ::testing::IsEmpty());
 }
 
 TEST(FinishReasonName, IsThatOfTheResponse) {

@@ -200,15 +200,5 @@ TEST(ErrorJson, IsFlat) {
   EXPECT_EQ(type_of(504), "TimeoutError");
 }
 
-TEST(ErrorMessage, HasEveryField) {
-  v1::Error message;
-  ToMessage(proto::Error{429, "queue_full", "Wait.", "field", 9}, message);
-  EXPECT_EQ(message.code(), 429);
-  EXPECT_EQ(message.reason(), "queue_full");
-  EXPECT_EQ(message.message(), "Wait.");
-  EXPECT_EQ(message.param(), "field");
-  EXPECT_EQ(message.retry_after_seconds(), 9);
-}
-
 }  // namespace response_writer_test
 }  // namespace scorecast::coordinator

@@ -2,7 +2,10 @@
 
 #include "coordinator/metrics/metrics.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +20,7 @@ using scorecast::testing::ParsePrometheusText;
 ServiceStatus FullStatus() {
   ServiceStatus status;
   status.scheduler.waiting_jobs = 3;
+  status.scheduler.running_jobs = 4;
   status.scheduler.waiting_tokens = 1210;
   status.scheduler.waiting_bytes = 5000;
   status.scheduler.oldest_wait_seconds = 1.5;
@@ -33,6 +37,8 @@ ServiceStatus FullStatus() {
   status.scheduler.running_completions = 2;
   status.scheduler.cache = {
       .asked_tokens = 30, .hit_tokens = 20, .evicted_pages = 7, .cached_pages = 5};
+  status.scheduler.kv_pages = 40;
+  status.scheduler.held_kv_pages = 10;
   status.clients = ClientsStatus{.connections = 17,
                                  .addresses = 2,
                                  .requests_in_flight = 19,
@@ -64,6 +70,7 @@ TEST(Metrics, HaveTheStatusOfAService) {
   EXPECT_EQ(value("scorecast_queue_bytes"), 5000);
   EXPECT_EQ(value("scorecast_queue_oldest_seconds"), 1.5);
   EXPECT_EQ(value("scorecast_queue_predicted_seconds"), 2.5);
+  EXPECT_EQ(value("scorecast_running_requests"), 4);
   EXPECT_EQ(value("scorecast_running_completions"), 2);
   EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"pass\"}"), 0.5);
   EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"row\"}"), 0.25);
@@ -74,6 +81,8 @@ TEST(Metrics, HaveTheStatusOfAService) {
   EXPECT_EQ(value("scorecast_predicted_pass_seconds", "{of=\"top\"}"), 0.125e-3);
   EXPECT_EQ(value("scorecast_prediction_error"), 0.03125);
   EXPECT_EQ(value("scorecast_pass_bound_seconds"), 10);
+  EXPECT_EQ(value("scorecast_kv_pages"), 40);
+  EXPECT_EQ(value("scorecast_kv_usage"), 0.25);
   EXPECT_EQ(value("scorecast_cache_lookup_tokens_total"), 30);
   EXPECT_EQ(value("scorecast_cache_hit_tokens_total"), 20);
   EXPECT_EQ(value("scorecast_cache_evicted_pages_total"), 7);
@@ -93,12 +102,15 @@ TEST(Metrics, HaveTheStatusOfAService) {
   EXPECT_EQ(value("scorecast_held_bytes", "{of=\"replies\"}"), 200);
   EXPECT_EQ(value("scorecast_refusals_total", "{reason=\"queue_full\"}"), 4);
   EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
+  EXPECT_GT(value("scorecast_heap_bytes"), 1e4);
   const auto now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
   // The time of the boot is known to a second, and the test is not older than a day.
   EXPECT_LT(value("process_start_time_seconds"), now.count() + 2);
   EXPECT_GT(value("process_start_time_seconds"), now.count() - 86'400);
 }
+
+TEST(Metrics, AModelWithoutPagesUsesNoneOfThem) { EXPECT_EQ(SchedulerStatus().kv_usage(), 0); }
 
 TEST(Metrics, SayWhichBuildRuns) {
   const Metrics metrics(Endpoints(), /*names_clients=*/false, {"1.2", "ab12", "g++ 12", "MPI 4"});
@@ -146,6 +158,15 @@ TEST(ProcessMemory, IsThatOfThisProcess) {
   const ProcessMemory memory = MemoryOfThisProcess();
   EXPECT_GT(memory.resident, 1 << 20);
   EXPECT_GE(memory.virtual_size, memory.resident);
+}
+
+TEST(ProcessMemory, HasWhatIsAllocatedAndNotFreed) {
+  constexpr std::size_t kBlockBytes = 64 << 20;
+  const std::int64_t before = MemoryOfThisProcess().heap;
+  auto block = std::make_unique<std::vector<char>>(kBlockBytes);
+  EXPECT_GE(MemoryOfThisProcess().heap - before, std::int64_t{kBlockBytes});
+  block.reset();
+  EXPECT_LT(MemoryOfThisProcess().heap - before, std::int64_t{kBlockBytes} / 2);
 }
 
 }  // namespace metrics_test

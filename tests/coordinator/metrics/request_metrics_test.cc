@@ -113,6 +113,9 @@ TEST(RequestMetrics, CountResponsesAndWhatTheyTook) {
   }
   EXPECT_EQ(counted.Value("scorecast_pass_rows", "scorecast_pass_rows_count"),
             counted.server.scheduler.status().passes);
+  EXPECT_EQ(counted.metrics.requests.ended(), 3);
+  EXPECT_NEAR(counted.metrics.passes.seconds(),
+              counted.Value("scorecast_pass_seconds", "scorecast_pass_seconds_sum"), 1e-6);
 }
 
 TEST(RequestMetrics, CountErrorsByTheirCode) {

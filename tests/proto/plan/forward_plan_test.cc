@@ -96,6 +96,36 @@ TEST(CheckBucketsDeath, PartialLogitsBeyondTheirLimitAreABrokenInvariant) {
   EXPECT_DEATH(CheckBuckets(plan, limits), "partial logits keep their limit");
 }
 
+/// A step of the rows 32 to 63 of a text of 100 rows.
+ForwardPlan StepAt(std::int32_t first_row) {
+  ForwardPlan plan = PlanOf(32, 0);
+  plan.step = PlanStep{.begin = 1, .end = 2};
+  plan.sequences = {{.segments = {{.compute_begin = 32,
+                                   .stored = 32,
+                                   .compute_end = 64,
+                                   .kv = {.kept = true, .first = first_row},
+                                   .later = 36}}}};
+  return plan;
+}
+
+TEST(CheckBucketsDeath, AStepsTextLiesAnywhereInTheBuffersForTexts) {
+  PlanLimits limits = kLimits;
+  limits.longest_text = 100;
+  limits.text_rows = 256;
+  limits.layers = 2;
+  CheckBuckets(StepAt(0), limits);
+  CheckBuckets(StepAt(128), limits);
+  EXPECT_DEATH(CheckBuckets(StepAt(192), limits), "a place in the buffers for texts");
+  EXPECT_DEATH(CheckBuckets(StepAt(-64), limits), "a place in the buffers for texts");
+  EXPECT_DEATH(CheckBuckets(StepAt(32), limits), "a place in the buffers for texts");
+  EXPECT_DEATH(CheckBuckets(StepAt(0x7fffffc0), limits), "a place in the buffers for texts");
+  ForwardPlan local = StepAt(0);
+  local.sequences[0].segments[0].kv.kept = false;
+  EXPECT_DEATH(CheckBuckets(local, limits), "a place in the buffers for texts");
+  limits.longest_text = 99;
+  EXPECT_DEATH(CheckBuckets(StepAt(0), limits), "a step computes rows of a text");
+}
+
 TEST(KvRows, AreWholeGranules) {
   EXPECT_EQ(KvRows(0), 0);
   EXPECT_EQ(KvRows(1), 16);

@@ -220,6 +220,29 @@ TEST(MemoryOfTexts, IsCountedForBidirectionalModels) {
   }
 }
 
+// The tables of rotations reach to the last position of the longest text, however many texts wait.
+TEST(MemoryOfTexts, RotationsAreThoseOfTheLongestText) {
+  const proto::ModelConfig config = proto::LoadModelConfig(
+      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/encoders/modernbert-classifier");
+  const proto::Partition partition = proto::MakePartition(config, 0, 1);
+  proto::PlanLimits limits = kLimits;
+  limits.kept_kv_rows = 0;
+  const auto estimate = [&] {
+    return EstimateMemory(config, partition, limits, Weights(Precision::kFloat32));
+  };
+  const MemoryEstimate without = estimate();
+  limits.text_rows = 64 * 64;
+  const MemoryEstimate of_rows = estimate();
+  EXPECT_EQ(of_rows.activations - without.activations, 64 * 64 * config.hidden_size * 4);
+  limits.longest_text = limits.max_rows + 64;
+  EXPECT_EQ(estimate().activations - of_rows.activations,
+            static_cast<std::int64_t>(config.rope_tables.size()) *
+                (RopeTable::Bytes(config.head_dim, limits.max_rows + 64) -
+                 RopeTable::Bytes(config.head_dim, limits.max_rows)));
+  EXPECT_EQ(estimate().kv, of_rows.kv);
+  EXPECT_EQ(estimate().touched, without.touched);
+}
+
 TEST_P(MemoryEstimateTest, MoreRanksNeedNoMoreEach) {
   const auto weights = [&](int ranks, Precision precision) {
     const proto::Partition partition = proto::MakePartition(config_, 0, ranks);

@@ -26,7 +26,8 @@ using proto::PlanLimits;
 constexpr PlanLimits kLimits{.max_rows = 64,
                              .max_reads = 100,
                              .pass_kv_rows = 128,
-                             .text_rows = 500,
+                             .longest_text = 500,
+                             .text_rows = 640,
                              .vocabulary = 2,
                              .pooled_rows = proto::PooledRows::kAll,
                              .pooled_values = 2,
@@ -94,7 +95,7 @@ std::vector<ForwardPlan> Compute(const PackedSequence& text, const TextCut& cut)
   while (!run.is_done()) {
     PassBuilder pass(kLimits);
     const PassWork left = run.WorkLeft();
-    run.AddStep(pass);
+    run.AddStep(pass, 128);
     EXPECT_TRUE(pass.full());
     EXPECT_GT(pass.work().rows, 0);
     EXPECT_LE(pass.work().keys, left.keys + 1);
@@ -104,6 +105,7 @@ std::vector<ForwardPlan> Compute(const PackedSequence& text, const TextCut& cut)
     const proto::PlanSegment& segment = plan.sequences.at(0).segments.at(0);
     EXPECT_EQ(segment.keys(), text.rows());
     EXPECT_EQ(segment.first_position, 2);
+    EXPECT_EQ(segment.kv, (proto::KvPlace{.kept = true, .first = 128}));
     EXPECT_EQ(plan.tokens.at(0), text.tokens.at(static_cast<std::size_t>(segment.compute_begin)));
     for (std::int32_t stage = plan.step->begin; stage < plan.step->end; ++stage) {
       EXPECT_TRUE(stage == 0 || std::ranges::all_of(done, [&](auto n) { return n >= stage; }));
@@ -164,7 +166,7 @@ TEST(TextSteps, TheirWorkIsThatOfTheText) {
   PassWork all;
   while (run.has_rows_left()) {
     PassBuilder pass(kLimits);
-    run.AddStep(pass);
+    run.AddStep(pass, 0);
     all += pass.work();
     std::vector<proto::RowLogits> rows(run.reads_in_pass(), {.embedding = {0, 0}});
     run.Take(rows);
@@ -182,7 +184,7 @@ TEST(CapacityOfTexts, ThePlaceForTextsBoundsThem) {
   EXPECT_EQ(fault->code, 400);
   EXPECT_THAT(fault->message, ::testing::HasSubstr("501 tokens > 500"));
   PlanLimits without = kLimits;
-  without.text_rows = 0;
+  without.longest_text = 0;
   EXPECT_EQ(CapacityFault(Text(64), without), std::nullopt);
   EXPECT_TRUE(CapacityFault(Text(65), without));
 }

@@ -13,16 +13,27 @@ class PageQueueTest : public ::testing::Test {
   static PageQueue::Entry Entry(std::uint64_t ticket) { return {ticket, 0}; }
   Need NeedOf(std::int64_t pages) const { return queue_.NeedOf(pages, /*has_completions=*/false); }
 
-  PageQueue queue_{/*pages=*/100, /*max_rows=*/640};
+  PageQueue queue_{{.max_rows = 640, .kept_kv_rows = 100 * proto::kKvPageRows}};
 };
 
 TEST_F(PageQueueTest, ShortSequencesNeedAQuarterOfTheReserve) {
   EXPECT_FALSE(NeedOf(5).is_long_lived);
   EXPECT_TRUE(NeedOf(6).is_long_lived);
   EXPECT_TRUE(queue_.NeedOf(2, /*has_completions=*/true).is_long_lived);
-  const PageQueue few(/*pages=*/24, /*max_rows=*/8192);
+  const PageQueue few({.max_rows = 8192, .kept_kv_rows = 24 * proto::kKvPageRows});
   EXPECT_FALSE(few.NeedOf(1, false).is_long_lived) << "a reserve of 6";
   EXPECT_TRUE(few.NeedOf(2, false).is_long_lived);
+}
+
+TEST_F(PageQueueTest, TheReserveBesideTheLongestText) {
+  const PageQueue texts({.max_rows = 640,
+                         .longest_text = 79 * proto::kKvPageRows + 1,
+                         .text_rows = 100 * proto::kKvPageRows,
+                         .reach = {.both_sides = true}});
+  EXPECT_EQ(texts.pages(), 100);
+  EXPECT_EQ(texts.reserve(), 20) << "the longest text has 80 pages";
+  EXPECT_FALSE(texts.NeedOf(5, false).is_long_lived);
+  EXPECT_TRUE(texts.NeedOf(6, false).is_long_lived);
 }
 
 TEST_F(PageQueueTest, LongSequencesLeaveTheReserveFree) {
@@ -76,13 +87,32 @@ TEST_F(PageQueueTest, ShortOnesHaveOnlyTheReserveWhileALongOneWaits) {
     queue_.Begin(Entry(ticket), NeedOf(5));
   }
   EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 0}));
+  EXPECT_FALSE(queue_.has_waiting_long());
   queue_.Wait(Entry(9), NeedOf(85), {0, 0});
+  EXPECT_TRUE(queue_.has_waiting_long());
   EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 0}))
       << "5 of the reserve are for the long one";
   queue_.End(Entry(2));
   EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 0}));
+  queue_.Begin(Entry(6), NeedOf(5));
   queue_.End(Entry(9));
   EXPECT_FALSE(queue_.has_waiting()) << "it was dropped";
+}
+
+TEST_F(PageQueueTest, AShortOneIsNotOvertakenForeverBySmallerOnes) {
+  for (const std::uint64_t ticket : {1, 2, 3}) {
+    queue_.Begin(Entry(ticket), NeedOf(5));
+  }
+  queue_.Begin(Entry(4), NeedOf(1));
+  queue_.Wait(Entry(9), NeedOf(50), {0, 0});
+  EXPECT_FALSE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 1})) << "4 of the reserve are left";
+  EXPECT_FALSE(queue_.MayBegin(Entry(7), NeedOf(1), {0, 2})) << "it comes after it";
+  EXPECT_TRUE(queue_.MayBegin(Entry(8), NeedOf(1), {0, 0})) << "an address that was served less";
+  queue_.End(Entry(4));
+  EXPECT_TRUE(queue_.MayBegin(Entry(6), NeedOf(5), {0, 8})) << "it has kept its place";
+  queue_.Begin(Entry(6), NeedOf(5));
+  queue_.End(Entry(1));
+  EXPECT_TRUE(queue_.MayBegin(Entry(7), NeedOf(1), {0, 2}));
 }
 
 TEST_F(PageQueueTest, CompletionsGrowIntoTheReserveUnlessAShortOneWaits) {

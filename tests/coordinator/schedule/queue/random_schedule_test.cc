@@ -305,6 +305,8 @@ void Schedule::CheckIdle() {
   EXPECT_TRUE(scheduler.WaitIdleFor(Clock::duration::zero()));
   const SchedulerStatus status = scheduler.status();
   EXPECT_EQ(status.waiting_jobs, 0);
+  EXPECT_EQ(status.running_jobs, 0);
+  EXPECT_EQ(status.held_kv_pages, 0);
   EXPECT_EQ(status.oldest_wait_seconds, 0);
   EXPECT_EQ(status.waiting_tokens, 0);
   EXPECT_EQ(status.waiting_bytes, 0);

@@ -100,6 +100,7 @@ TEST(SchedulerQueue, KnowsTheAgeOfTheOldestJobAndWhenAllAreComputed) {
   Pending in_flight(bench.scheduler, PlainRequest(Text(1, 3), {1}));
   EXPECT_EQ(bench.scheduler.status().oldest_wait_seconds, 0) << "it is in a pass";
   EXPECT_EQ(bench.scheduler.status().predicted_seconds, 0);
+  EXPECT_EQ(bench.scheduler.status().running_jobs, 1);
 
   const Clock::time_point submitted = Clock::now();
   Pending oldest(bench.scheduler, PlainRequest(Text(2, 30), {1}));
@@ -111,6 +112,8 @@ TEST(SchedulerQueue, KnowsTheAgeOfTheOldestJobAndWhenAllAreComputed) {
   };
   const double at_least = seconds(Clock::now() - in_queue);
   const SchedulerStatus status = bench.scheduler.status();
+  EXPECT_EQ(status.waiting_jobs, 2);
+  EXPECT_EQ(status.running_jobs, 1);
   EXPECT_GE(status.oldest_wait_seconds, at_least);
   EXPECT_LE(status.oldest_wait_seconds, seconds(Clock::now() - submitted));
   const auto seconds_of = [&](std::int64_t first, std::int64_t second) {
@@ -123,6 +126,8 @@ TEST(SchedulerQueue, KnowsTheAgeOfTheOldestJobAndWhenAllAreComputed) {
 
   bench.scheduler.Cancel({oldest.ticket()});
   const SchedulerStatus left = bench.scheduler.status();
+  EXPECT_EQ(left.waiting_jobs, 1);
+  EXPECT_EQ(left.running_jobs, 1);
   EXPECT_LT(left.oldest_wait_seconds, seconds(Clock::now() - in_queue)) << "that of the newer one";
   EXPECT_DOUBLE_EQ(left.predicted_seconds, seconds_of(20, 0));
   bench.cluster.Release();
@@ -223,7 +228,10 @@ TEST(SchedulerQueue, TheStatusCountsWhatRunsAndWhatIsDone) {
     // The pass after the third token is formed under the scheduler's lock, after this wait.
     bench.Score("waiting", {3, 4});
     const SchedulerStatus status = bench.scheduler.status();
+    EXPECT_EQ(status.running_jobs, 1) << "the completion; the other request waits";
     EXPECT_EQ(status.running_completions, 1);
+    EXPECT_GT(status.held_kv_pages, 0) << "those of the completion";
+    EXPECT_LT(status.held_kv_pages, status.kv_pages);
     EXPECT_EQ(status.passes, 3);
     EXPECT_GT(status.pass_times.rates.Seconds({.rows = 1}), 0);
     bench.cluster.Release();
@@ -232,6 +240,9 @@ TEST(SchedulerQueue, TheStatusCountsWhatRunsAndWhatIsDone) {
   bench.scheduler.WaitIdle();
   const SchedulerStatus idle = bench.scheduler.status();
   EXPECT_EQ(idle.waiting_jobs, 0);
+  EXPECT_EQ(idle.running_jobs, 0);
+  EXPECT_GT(idle.cache.cached_pages, 0);
+  EXPECT_EQ(idle.held_kv_pages, 0) << "what is only cached can be evicted";
   EXPECT_EQ(idle.waiting_rows, 0);
   EXPECT_EQ(idle.bytes, 0);
   EXPECT_EQ(idle.running_completions, 0);

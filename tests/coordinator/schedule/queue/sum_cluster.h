@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "proto/base/check.h"
+#include "proto/model/token_id.h"
 #include "proto/plan/cluster.h"
 #include "proto/plan/cluster_status.h"
 #include "proto/plan/forward_plan.h"
@@ -14,13 +17,15 @@
 namespace scorecast::coordinator {
 
 /// A cluster with a bidirectional model of four layers. A text's embedding is one number, the sum
-/// of its tokens. Plans are computed when told. All calls come from one thread.
+/// of its tokens. Plans are computed when told. All calls come from one thread. A Check fails if
+/// what waits between the steps of a text is lost: rows are told apart by their tokens.
 class SumCluster : public proto::Cluster {
  public:
   static constexpr proto::PlanLimits kLimits{.max_rows = 256,
                                              .max_reads = 256,
                                              .pass_kv_rows = 1024,
-                                             .text_rows = 1000,
+                                             .longest_text = 1000,
+                                             .text_rows = 1536,
                                              .vocabulary = 1,
                                              .pooled_rows = proto::PooledRows::kAll,
                                              .pooled_values = 1,
@@ -30,6 +35,9 @@ class SumCluster : public proto::Cluster {
 
   void Submit(proto::ForwardPlan plan, PlanDone done) override {
     proto::CheckBuckets(plan, kLimits);
+    if (plan.step) {
+      PassStages(plan);
+    }
     queue_.emplace_back(std::move(plan), std::move(done));
   }
   const proto::PlanLimits& limits() const override { return kLimits; }
@@ -52,6 +60,34 @@ class SumCluster : public proto::Cluster {
   }
 
  private:
+  /// A row of the buffers for texts.
+  struct TextRow {
+    proto::TokenId token = -1;
+    std::int32_t stages = 0;  ///< That it has passed.
+  };
+
+  /// The rows of a step pass its stages.
+  void PassStages(const proto::ForwardPlan& plan) {
+    const proto::PlanSegment& text = plan.sequences.at(0).segments.at(0);
+    const std::span<TextRow> rows = std::span(text_rows_)
+                                        .subspan(static_cast<std::size_t>(text.kv.first),
+                                                 static_cast<std::size_t>(text.keys()));
+    const std::span<TextRow> own = rows.subspan(static_cast<std::size_t>(text.compute_begin),
+                                                static_cast<std::size_t>(text.computed()));
+    const auto& [begin, end] = *plan.step;
+    for (std::size_t i = 0; i < own.size() && begin > 0; ++i) {
+      proto::Check(own[i].token == plan.tokens[i] && own[i].stages == begin,
+                   "a row waits in its place");
+    }
+    for (std::size_t i = 0; i < rows.size() && begin > 0; ++i) {
+      proto::Check(rows[i].stages >= begin, "a row attends to rows that have passed its stages");
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      own[i] = {plan.tokens[i], end};
+    }
+  }
+
+  std::vector<TextRow> text_rows_{static_cast<std::size_t>(kLimits.text_rows)};
   std::deque<std::pair<proto::ForwardPlan, PlanDone>> queue_;
 };
 

@@ -94,7 +94,7 @@ struct Bench {
         output(is_prompt) {
     EXPECT_TRUE(input.SkipTo(options.begin.input_bytes));
     output.before = options.begin.records();
-    batch.emplace(input, output, server.service, options);
+    batch.emplace(input, output, lines, options);
   }
 
   BatchSummary Run() {
@@ -104,6 +104,7 @@ struct Bench {
   }
 
   FakeServer server;
+  ServiceLines lines{server.service};
   std::istringstream stream;
   InputFile input;
   Kept output;
@@ -207,7 +208,8 @@ TEST(BatchInterrupt, EndsAnInputThatWaitsForBytes) {
       close(ends[1]);
     }
   };
-  Batch batch(input, output, server.service, options);
+  ServiceLines lines(server.service);
+  Batch batch(input, output, lines, options);
   auto run = std::async(std::launch::async, [&] { return batch.Run(); });
   const std::string text = Line(1) + R"({"custom_id")";
   ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -234,7 +236,8 @@ TEST(BatchInterrupt, ARefusalThatIsTheServersStateIsNotWritten) {
     std::istringstream stream(tokenize + tokenize + Line(1) + tokenize);
     InputFile input(std::make_unique<StreamSource>(stream), "in", kDefaultMaxRequestBytes);
     Kept output;
-    const BatchSummary summary = Batch(input, output, server.service, {}).Run();
+    ServiceLines lines(server.service);
+    const BatchSummary summary = Batch(input, output, lines, {}).Run();
     server.scheduler.WaitIdle();
     EXPECT_EQ(summary.ExitCode(), 75);
     ASSERT_TRUE(summary.left_because);

@@ -263,6 +263,29 @@ TEST(Batch, ALineWaitsUntilTheResponsesOfEarlierLinesLeaveRoom) {
   }
 }
 
+TEST(LineWindow, AResponseThatIsKnownTakesTheRoomThatItHas) {
+  const auto window = std::make_shared<LineWindow>(WindowLimits{.max_response_bytes = 100});
+  const auto open = [&] {
+    auto line = std::make_shared<OpenLine>(window, 1, RunPoint(), 0);
+    EXPECT_TRUE(window->Open(line));
+    return line;
+  };
+  const auto record = [](const std::string& custom_id) { return FormedRecord(custom_id, 200, ""); };
+  const auto first = open();
+  first->AwaitResponseRoom(100);
+  const auto second = open();
+  auto waits = std::async(std::launch::async, [&] { second->AwaitResponseRoom(90); });
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  first->Ready(record, 10);
+  EXPECT_EQ(waits.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  second->Ready(record, 91);
+  const auto third = open();
+  waits = std::async(std::launch::async, [&] { third->AwaitResponseRoom(1); });
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout)
+      << "it had more than was expected";
+  window->Stop();
+}
+
 TEST(Batch, ALineOfAnotherKindOfModelIsRefusedWithoutRoom) {
   const FormingEndpoint endpoint([] {}, [] {}, 0, [] {}, {ModelKind::kEmbedder});
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
@@ -275,14 +298,16 @@ TEST(Batch, ALineOfAnotherKindOfModelIsRefusedWithoutRoom) {
 }
 
 TEST(Batch, AResponseThatIsTooLargeByItselfIsRefused) {
-  BatchOptions options;
-  options.max_response_bytes = 99'999;
   const FormingEndpoint endpoint([] {}, [] {}, 100'000);
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer server(FakeServer::MultiItem(), {}, endpoints);
-  const BatchRun run = RunText(server, Line("1", "{}"), options);
-  ASSERT_EQ(run.lines.size(), 1U);
-  const json& body = run.lines[0]["response"]["body"];
+  ServiceLines lines(server.service, /*max_response_bytes=*/99'999);
+  std::istringstream in(Line("1", "{}"));
+  std::ostringstream out;
+  RunBatchOnStreams(in, out, lines, {});
+  server.scheduler.WaitIdle();
+  const json record = json::parse(out.str());
+  const json& body = record["response"]["body"];
   EXPECT_EQ(body["code"], 413);
   EXPECT_EQ(body["reason"], "answer_too_large");
   EXPECT_EQ(body["message"], "The response would be too large: up to 100000 > 99999 bytes.");

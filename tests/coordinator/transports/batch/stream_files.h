@@ -15,6 +15,8 @@
 #include "coordinator/transports/batch/batch_output.h"
 #include "coordinator/transports/batch/files/input_file.h"
 #include "coordinator/transports/batch/files/record_file.h"
+#include "coordinator/transports/batch/line_computer.h"
+#include "coordinator/transports/batch/service_lines.h"
 
 namespace scorecast::coordinator {
 
@@ -84,14 +86,21 @@ class PlainOutput : public BatchOutput {
   RecordFile& file_;
 };
 
-inline BatchSummary RunBatchOnStreams(std::istream& in, std::ostream& out, RequestService& service,
+inline BatchSummary RunBatchOnStreams(std::istream& in, std::ostream& out, LineComputer& computer,
                                       const BatchOptions& options,
                                       std::int64_t max_line_bytes = kDefaultMaxRequestBytes) {
   InputFile input(std::make_unique<StreamSource>(in), "in", max_line_bytes);
   RecordFile records(std::make_unique<StreamSink>(out), "out");
   records.BeginAt(0);
   PlainOutput output(records);
-  return Batch(input, output, service, options).Run();
+  return Batch(input, output, computer, options).Run();
+}
+
+inline BatchSummary RunBatchOnStreams(std::istream& in, std::ostream& out, RequestService& service,
+                                      const BatchOptions& options,
+                                      std::int64_t max_line_bytes = kDefaultMaxRequestBytes) {
+  ServiceLines lines(service);
+  return RunBatchOnStreams(in, out, lines, options, max_line_bytes);
 }
 
 }  // namespace scorecast::coordinator

@@ -74,7 +74,7 @@ class DeltaStreamTest : public ::testing::Test {
     connection_->BeginReading();
     call_ = connection_->BeginRequest(std::make_unique<FrameFormat>(
         StreamMessage(), RequestEnvelope(), std::vector<Held>(), /*state=*/nullptr));
-    handler_.Handle(call_);
+    handler_.Handle(call_, /*fault=*/std::nullopt);
     Run();
     EXPECT_FALSE(call_->is_over());
     EXPECT_THAT(fake_.cluster.plans(), SizeIs(1)) << "its job is computed";

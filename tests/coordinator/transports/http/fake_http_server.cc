@@ -15,7 +15,7 @@ FakeHttpServer::FakeHttpServer(const SocketOptions& options, HttpOptions http,
     : fake_(server_options, scheduler_options, Endpoints(), Clock::now, observer),
       server_(std::make_unique<RequestServer>(fake_.service, options, /*io_threads=*/2)),
       port_(server_->Listen(OpenListeningSocket("127.0.0.1", 0),
-                            MakeHttpProtocol(fake_.service, std::move(http)))) {}
+                            MakeHttpProtocol(fake_.service.endpoints(), std::move(http)))) {}
 
 FakeHttpServer::~FakeHttpServer() {
   fake_.cluster.Release();

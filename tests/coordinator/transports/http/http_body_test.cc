@@ -177,8 +177,8 @@ TEST(HttpBody, ACompressedOneWhoseTurnDoesNotComeIsRefused) {
   SocketOptions options;
   options.long_patience = std::chrono::milliseconds(50);
   RequestServer server(fake.service, options, 2);
-  const std::uint16_t port =
-      server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeHttpProtocol(fake.service, {}));
+  const std::uint16_t port = server.Listen(OpenListeningSocket("127.0.0.1", 0),
+                                           MakeHttpProtocol(fake.service.endpoints(), {}));
   const auto post = [](std::size_t bytes) {
     const nlohmann::json body = {{"query", std::string(bytes, 'x')}};
     return Post("/v1/score", Compressed(body.dump(), Format::kGzip), "Content-Encoding: gzip\r\n");
@@ -215,8 +215,8 @@ TEST(HttpBody, LargeOnesDelayNoneOfUpToAMebibyte) {
   const std::array<const Endpoint*, 1> endpoints = {&endpoint};
   FakeServer fake(FakeServer::MultiItem(), {}, endpoints);
   RequestServer server(fake.service, {}, 2);
-  const std::uint16_t port =
-      server.Listen(OpenListeningSocket("127.0.0.1", 0), MakeHttpProtocol(fake.service, {}));
+  const std::uint16_t port = server.Listen(OpenListeningSocket("127.0.0.1", 0),
+                                           MakeHttpProtocol(fake.service.endpoints(), {}));
   // Its parsing is held, by its long query.
   const std::string large =
       R"({"query":")" + std::string(100'000, 'x') + "\"" + std::string(1'500'000, ' ') + "}";

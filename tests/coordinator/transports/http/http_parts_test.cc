@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/resources/reply_field.h"
 #include "coordinator/transports/http/body_framing.h"
 #include "coordinator/transports/http/cors.h"
 #include "coordinator/transports/http/request_head.h"
-#include "coordinator/transports/web/reply_field.h"
 
 namespace scorecast::coordinator {
 namespace http_parts_test {

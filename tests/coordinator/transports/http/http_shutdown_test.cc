@@ -55,9 +55,9 @@ TEST(HttpShutdown, ClientsThatComeDuringTheDrainReadTheStateAndAreSentElsewhere)
   const auto content = [] { return Share({200, "text/plain", "content"}); };
   options.web.resources = {{"/health", content, "", /*is_state=*/true}, {"/info", content, ""}};
   FakeHttpServer server({}, options);
-  const std::uint16_t port = server.server().Listen(OpenListeningSocket("127.0.0.1", 0),
-                                                    MakeHttpProtocol(server.service(), options),
-                                                    {.accepts_while_draining = true});
+  const std::uint16_t port = server.server().Listen(
+      OpenListeningSocket("127.0.0.1", 0), MakeHttpProtocol(server.service().endpoints(), options),
+      {.accepts_while_draining = true});
   server.server().StartDraining();
   EXPECT_EQ(HttpClient(port).Call(Get("/health")).status, 200);
   for (const std::string& request : {Get("/info"), Get("/nowhere"), ScorePost(1),

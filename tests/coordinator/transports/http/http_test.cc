@@ -202,6 +202,20 @@ TEST(Http, ResourcesAreReadWithGetAndHead) {
   EXPECT_EQ(client.Call(Get("/state")).body, "not ready");
 }
 
+TEST(Http, AResourceMayHaveFurtherFields) {
+  HttpOptions options;
+  for (const std::size_t size : {10, 10'000}) {  // Longer bodies are sent by themselves.
+    options.web.resources.push_back(
+        {"/" + std::to_string(size), [size] {
+           return Share({.body = std::string(size, 'x'), .fields = {{"X-Field", "value"}}});
+         }});
+  }
+  const FakeHttpServer server({}, options);
+  for (const char* const path : {"/10", "/10000"}) {
+    EXPECT_EQ(server.Call(Get(path)).Field("x-field"), "value") << path;
+  }
+}
+
 TEST(Http, OptionsSayWhichMethodsThereAre) {
   const FakeHttpServer server({}, WithResources());
   HttpClient client = server.Connect();

@@ -91,8 +91,9 @@ class HttpTurns : public ::testing::Test {
   }
 
   std::uint16_t ListenForProbes() {
-    return server_.server().ListenForProbes(OpenListeningSocket("127.0.0.1", 0),
-                                            MakeHttpProtocol(server_.service(), Options()));
+    return server_.server().ListenForProbes(
+        OpenListeningSocket("127.0.0.1", 0),
+        MakeHttpProtocol(server_.service().endpoints(), Options()));
   }
 
   std::atomic<int> busy_ = 0;

@@ -50,7 +50,7 @@ v1::Response FakeSocketServer::ResponseTo(const v1::Request& request) {
 std::uint16_t ListenForFrames(RequestServer& server, const RequestService& service,
                               std::function<ServerState()> state) {
   return server.Listen(OpenListeningSocket("127.0.0.1", 0),
-                       MakeFrameProtocol(service, {}, std::move(state)));
+                       MakeFrameProtocol(service.endpoints(), {}, std::move(state)));
 }
 
 v1::Request NumberedRequest(std::uint64_t number) {

@@ -110,6 +110,45 @@ TEST(FrameReplyWriter, AReplyInPartsHasAHeaderInTheFirstAndAStateInTheLast) {
   }
 }
 
+TEST(FrameReplyWriter, AnEventOfADeltaHasItsPosition) {
+  FrameReplyWriter writer(Terms(), {kId, nullptr});
+  std::string frames = writer.Begin("text/event-stream");
+  frames += writer.Event("{\"a\":1}", StreamPosition{.output = 3, .reached = {17, 1ULL << 63}});
+  frames += writer.LastEvent("2");
+  const auto parts = MessagesIn(frames);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].http().body(), "data: {\"a\":1}\n\n");
+  EXPECT_EQ(parts[0].position().output(), 3U);
+  EXPECT_EQ(parts[0].position().tokens(), 17);
+  EXPECT_EQ(parts[0].position().digest(), 1ULL << 63);
+  EXPECT_EQ(parts[1].http().body(), "data: 2\n\ndata: [DONE]\n\n");
+  EXPECT_TRUE(parts[1].http().last());
+  EXPECT_FALSE(parts[1].has_position());
+  EXPECT_EQ(parts[1].http().status(), 0U);
+}
+
+TEST(FrameReplyWriter, AnErrorThatEndsAStreamHasAStatus) {
+  const proto::Error error = {503, "draining", "The server drains.", ""};
+  FrameReplyWriter writer(Terms(), {kId, Waiting(3)});
+  std::string frames = writer.Begin("text/event-stream");
+  frames += writer.Event("1", std::nullopt);
+  frames += writer.ErrorEvent(error);
+  const auto parts = MessagesIn(frames);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[1].http().status(), 503U);
+  EXPECT_EQ(parts[1].http().body(), "data: " + writer.ErrorText(error) + "\n\ndata: [DONE]\n\n");
+  EXPECT_EQ(parts[1].status().waiting_requests(), 3);
+  // A stream that another server has begun has no header.
+  ReplyTerms terms = Terms();
+  terms.continues = true;
+  FrameReplyWriter next(terms, {kId, nullptr});
+  const v1::HttpReply reply = OnlyMessageIn(next.Error(error, {{"Retry-After", "3"}})).http();
+  EXPECT_EQ(reply.status(), 503U);
+  EXPECT_EQ(reply.body(), parts[1].http().body());
+  EXPECT_EQ(reply.fields_size(), 0);
+  EXPECT_TRUE(reply.last());
+}
+
 TEST(FrameReplyWriter, AReplyToAHeadHasNoBody) {
   ReplyTerms terms = Terms();
   terms.is_head = true;

@@ -86,12 +86,13 @@ TEST(Hello, TellsWhatTheServerIs) {
   RequestServer server(fake.service, options, 2);
   const std::uint16_t port =
       server.Listen(OpenListeningSocket("127.0.0.1", 0),
-                    MakeFrameProtocol(fake.service, {.version = "1.2",
-                                                     .model = "m",
-                                                     .kind = "a language model",
-                                                     .fingerprint = "0123",
-                                                     .dtype = "bf16",
-                                                     .kernel_set = "avx512"}));
+                    MakeFrameProtocol(fake.service.endpoints(), {.version = "1.2",
+                                                                 .model = "m",
+                                                                 .kind = "a language model",
+                                                                 .fingerprint = "0123",
+                                                                 .dtype = "bf16",
+                                                                 .kernel_set = "avx512",
+                                                                 .max_values = 77}));
   Client client("127.0.0.1:" + std::to_string(port));
   const v1::Response response = client.Call(Hello());
   EXPECT_EQ(response.request_id(), kHelloId);
@@ -105,6 +106,7 @@ TEST(Hello, TellsWhatTheServerIs) {
   EXPECT_FALSE(hello.trusted());
   EXPECT_EQ(hello.max_request_bytes(), 12'345);
   EXPECT_EQ(hello.max_requests_in_flight(), 256);
+  EXPECT_EQ(hello.max_values(), 77);
   ExpectError(client.Call(Hello(kFrontKey)), kHelloId, 401, "unauthorized");
   EXPECT_TRUE(client.Call(NumberedRequest(1)).has_score()) << "it is a client as before";
 }
@@ -181,6 +183,12 @@ TEST_F(Front, FaultsOfWhatItForwardsNameTheField) {
   forwarded = good;
   forwarded.set_timeout_us(-1);
   expect_fault(forwarded, "forwarded.timeout_us");
+  forwarded = good;
+  forwarded.set_response_id(1);
+  expect_fault(forwarded, "forwarded.created");
+  forwarded = good;
+  forwarded.set_created(1);
+  expect_fault(forwarded, "forwarded.created");
   forwarded = good;
   forwarded.mutable_key()->set_priority(11);
   expect_fault(forwarded, "forwarded.key.priority");
@@ -270,6 +278,29 @@ TEST_F(Front, WhatIsLeftOfTheTimeCounts) {
   ExpectError(front->Call(request), 1, 504, "deadline_passed");
 }
 
+TEST_F(Front, WhatARequestDoesNotSayIsWhatTheFrontSays) {
+  const auto front = ConnectFront();
+  v1::Request request = For("192.0.2.7", v1::Request());
+  request.set_request_id(1);
+  v1::CompletionsRequest& completions = *request.mutable_completions();
+  completions.add_prompt()->mutable_ids()->add_ids(5);
+  completions.set_temperature(1.5);
+  completions.set_max_tokens(2);
+  v1::Forwarded& forwarded = *request.mutable_forwarded();
+  forwarded.set_default_seed(1234);
+  forwarded.set_response_id(std::numeric_limits<std::uint64_t>::max());
+  forwarded.set_created(56);
+  const v1::CompletionsResponse first = front->Call(request).completions();
+  EXPECT_EQ(first.seed(), 1234);
+  EXPECT_EQ(first.created(), 56);
+  const v1::CompletionsResponse again = front->Call(request).completions();
+  EXPECT_EQ(again.id(), first.id());
+  forwarded.set_response_id(7);
+  EXPECT_NE(front->Call(request).completions().id(), first.id());
+  completions.set_seed(5);
+  EXPECT_EQ(front->Call(request).completions().seed(), 5) << "that of the request counts";
+}
+
 TEST_F(Front, TheLimitsOfAKeyAreThoseOfItsHolder) {
   server_.cluster().Hold();
   const auto front = ConnectFront();
@@ -294,9 +325,96 @@ TEST_F(Front, ARevokedKeyIsRefusedOnAnOpenConnection) {
   ExpectError(front->Call(For("192.0.2.7", NumberedRequest(2))), 2, 401, "unauthorized");
   ExpectError(front->Call(Hello(kFrontKey)), kHelloId, 401, "unauthorized");
   ExpectError(front->Call(Hello()), kHelloId, 401, "unauthorized");
-  ExpectError(front->Call(WithText(2, 6'000)), 0, 401, "unauthorized");
+  ExpectError(front->Call(WithText(2, 6'000)), 2, 401, "unauthorized");
   EXPECT_TRUE(front->Call(Hello("sk-second-0123456789")).hello().trusted());
   EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(3))).has_score());
+}
+
+TEST_F(Front, IsToldWhichMessageHasAFault) {
+  const auto front = ConnectFront();
+  const v1::Request beginning = For("192.0.2.7", v1::Request());
+  std::string frame = proto::ToFrame(beginning);
+  // Its id, and an HTTP request of one byte: the tag of a group that does not end.
+  frame += std::string("\x08\x07\x4a\x01\x0b");
+  frame[proto::kFrameHeaderBytes - 1] = static_cast<char>(frame.size() - proto::kFrameHeaderBytes);
+  WriteBytes(*front, frame);
+  ExpectError(front->Receive(), 7, 400, "not_a_message");
+  EXPECT_TRUE(front->Call(For("192.0.2.7", NumberedRequest(2))).has_score());
+}
+
+TEST_F(Front, RepliesCountForWhomTheyAre) {
+  const auto large = [](const std::string& name, std::uint64_t number) {
+    v1::Request request;
+    request.set_request_id(number);
+    v1::ChunkedRequest& chunked = *request.mutable_chunked();
+    chunked.add_chunks()->mutable_ids()->add_ids(100);
+    for (int i = 0; i < 15; ++i) {
+      chunked.add_questions()->mutable_ids()->add_ids('a');
+    }
+    chunked.set_max_new_tokens(500);
+    return For(name, std::move(request));
+  };
+  // A reply that is larger has room if it is alone.
+  SocketOptions options = OptionsWith(nullptr, front_keys_);
+  options.max_held_bytes_per_address = 1;
+  FakeSocketServer server(options);
+  server.cluster().Hold();
+  const auto front = server.Connect();
+  EXPECT_TRUE(front->Call(Hello(kFrontKey)).hello().trusted());
+  front->Send(large("192.0.2.7", 1));
+  ASSERT_TRUE(Eventually([&] { return !server.cluster().plans().empty(); }));
+  ExpectError(front->Call(large("192.0.2.7", 2)), 2, 503, "overloaded");
+  front->Send(large("192.0.2.8", 3));
+  ASSERT_TRUE(Eventually([&] { return server.scheduler().status().waiting_jobs == 1; }));
+  v1::Request cancel;
+  for (const std::uint64_t number : {1, 3}) {
+    cancel.mutable_cancel()->set_request_id(number);
+    front->Send(cancel);
+    ExpectError(front->Receive(), number, 499, "cancelled");
+    EXPECT_EQ(front->Receive().cancelled().requests(), 1U);
+  }
+}
+
+TEST_F(Front, AMessageAboutTheConnectionIsNotPassedOn) {
+  server_.cluster().Hold();
+  const auto front = ConnectFront();
+  front->Send(For("192.0.2.7", NumberedRequest(1)));
+  ASSERT_TRUE(Eventually([&] { return !server_.cluster().plans().empty(); }));
+  v1::Request cancel = For("192.0.2.8", v1::Request());
+  cancel.set_request_id(2);
+  v1::Request authenticate = cancel;
+  v1::Request hello = cancel;
+  cancel.mutable_cancel()->set_request_id(1);
+  authenticate.mutable_authenticate()->set_api_key("wrong");
+  hello.mutable_hello()->set_status_interval_ms(10);
+  for (const v1::Request& request : {cancel, authenticate, hello}) {
+    ExpectError(front->Call(request), 2, 400, "unknown_endpoint");
+  }
+  server_.cluster().Release();
+  const v1::Response response = front->Receive();
+  EXPECT_EQ(response.request_id(), 1U);
+  EXPECT_TRUE(response.has_score()) << response.error().message();
+}
+
+TEST(FrontWithoutRoom, IsToldWhichRequestIsRefusedWhileItIsRead) {
+  const KeysFile file{std::string("front ") + kFrontKey + "\n"};
+  FakeSocketServer server(
+      {.max_request_bytes = 100'000, .max_held_bytes = 100'000, .front_keys = file.Read()});
+  const auto front = server.Connect();
+  EXPECT_TRUE(front->Call(Hello(kFrontKey)).hello().trusted());
+  server.tokenizer().Hold();
+  front->Send(For("192.0.2.7", WithText(1, 90'000)));
+  // Each byte may become a token.
+  ASSERT_TRUE(Eventually([&] { return server.server().status().held_request_bytes > 400'000; }));
+  ExpectError(front->Call(For("192.0.2.8", WithText(2, 80'000))), 2, 503, "overloaded");
+  ExpectError(front->Call(For("192.0.2.8", WithText(3, 300'000))), 3, 413, "request_too_large");
+  EXPECT_TRUE(front->Call(For("192.0.2.8", NumberedRequest(4))).has_score());
+  const auto client = server.Connect();
+  ExpectError(client->Call(WithText(5, 80'000)), 0, 503, "overloaded");
+  server.tokenizer().Release();
+  ExpectError(front->Receive(), 1, 400, "sequence_too_long");
+  EXPECT_TRUE(Eventually([&] { return server.server().status().held_request_bytes == 0; }));
+  ExpectError(front->Call(For("192.0.2.8", WithText(6, 80'000))), 6, 400, "sequence_too_long");
 }
 
 /// With a cache.

@@ -44,6 +44,21 @@ TEST(RequestEnvelope, HasWhatStandsBesideTheEndpointsMessage) {
   EXPECT_EQ(EnvelopeOf("no message").request_id, 0U);
 }
 
+TEST(RequestEnvelope, TheIdIsKnownFromTheBeginning) {
+  v1::Request request = HttpRequestWith(std::string(10'000, 'x'));
+  request.mutable_forwarded()->set_client("192.0.2.7");
+  const std::string message = request.SerializeAsString();
+  for (const std::size_t bytes :
+       {std::size_t{2}, std::size_t{3}, std::size_t{20}, std::size_t{4'096}, message.size()}) {
+    EXPECT_EQ(RequestIdIn(message.substr(0, bytes)), 7U) << bytes;
+  }
+  EXPECT_EQ(RequestIdIn(message.substr(0, 1)), 0U);
+  EXPECT_EQ(RequestIdIn(""), 0U);
+  EXPECT_EQ(RequestIdIn("no message"), 0U);
+  request.clear_request_id();
+  EXPECT_EQ(RequestIdIn(request.SerializeAsString()), 0U);
+}
+
 TEST(RequestEnvelope, FindsTheBodyOfAnHttpRequestInItsMessage) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{300'000}}) {
     const std::string body(size, '\xff');
@@ -111,6 +126,18 @@ TEST(RequestEnvelope, OfAnHttpRequestIsReadInBoundedTimeAndMemory) {
   message += static_cast<char>(fields.size() >> 14);
   EXPECT_TRUE(v1::Request().ParseFromString(message + fields));
   EXPECT_FALSE(EnvelopeOf(message + fields).http);
+}
+
+TEST(RequestEnvelope, OfAMessageWithAFaultSaysWhoseItIs) {
+  v1::Request beginning;
+  beginning.set_request_id(7);
+  beginning.mutable_forwarded()->set_client("192.0.2.7");
+  // An HTTP request of one byte: the tag of a group that does not end.
+  const RequestEnvelope envelope =
+      EnvelopeOf(beginning.SerializeAsString() + std::string("\x4a\x01\x0b"));
+  EXPECT_EQ(envelope.request_id, 7U);
+  EXPECT_EQ(envelope.forwarded, beginning.forwarded().SerializeAsString());
+  EXPECT_FALSE(envelope.http);
 }
 
 TEST(RequestEnvelope, IsEmptyIfFieldsBesideTheHttpRequestAreTooManyToRead) {

@@ -83,10 +83,10 @@ void OfferProtocols(SSL_CTX* context, const std::string& list) {
 
 TlsPorts::TlsPorts(FakeSocketServer& server, std::shared_ptr<const TlsFiles> files)
     : http(server.server().Listen(OpenListeningSocket("127.0.0.1", 0),
-                                  MakeHttpProtocol(server.service(), LongResource()),
+                                  MakeHttpProtocol(server.service().endpoints(), LongResource()),
                                   {.tls = files, .protocols = {"http/1.1"}})),
       frames(server.server().Listen(
-          OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol(server.service()),
+          OpenListeningSocket("127.0.0.1", 0), MakeFrameProtocol(server.service().endpoints()),
           {.tls = std::move(files), .protocols = {std::string(proto::kTlsProtocol)}})) {}
 
 }  // namespace scorecast::coordinator

@@ -1,0 +1,17 @@
+# embed_texts(OUTPUT FUNCTION HEADER TYPE FILES…): writes the source OUTPUT, whose FUNCTION, which HEADER declares, returns
+# a TYPE for each file: its name without folder and extension, and its text. The texts become part of the program.
+function(embed_texts output function header type)
+  set(embedded "#include \"${header}\"\n\n")
+  string(APPEND embedded "namespace scorecast::coordinator {\n\n")
+  string(APPEND embedded "std::span<const ${type}> ${function}() {\n")
+  string(APPEND embedded "  static constexpr ${type} kFiles[] = {\n")
+  foreach(name IN LISTS ARGN)
+    set(file ${CMAKE_CURRENT_SOURCE_DIR}/${name})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    cmake_path(GET name STEM LAST_ONLY stem)
+    string(APPEND embedded "{\"${stem}\", R\"template(${text})template\"},\n")
+  endforeach()
+  string(APPEND embedded "  };\n  return kFiles;\n}\n\n}  // namespace scorecast::coordinator\n")
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${output} CONTENT "${embedded}")
+endfunction()
