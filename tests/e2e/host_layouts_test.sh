@@ -1,6 +1,6 @@
 #!/bin/bash
-# Four ranks give the same bits, whichever of them share a host. The hosts are network namespaces, which
-# this test makes and removes.
+# Four ranks give the same bits, whichever of them share a host. If one of them dies while the others of its
+# host wait for it, the job ends. The hosts are network namespaces, which this test makes and removes.
 #
 #   host_layouts_test.sh SCORECAST SHARED_DIR
 #
@@ -16,13 +16,20 @@ for i in $(seq 6); do
     "$i" "$(seq -s ' ' "$i" 40)" "$(seq -s ' ' 9)"
 done > requests.jsonl
 
+# run DTYPE INPUT OUTPUT MPIRUN_OPTION...: computes the lines of INPUT on four ranks.
+run() {
+  local dtype=$1 input=$2 output=$3
+  shift 3
+  mpirun --mca orte_tmpdir_base "$work" --mca mpi_yield_when_idle 1 --bind-to none -n 4 "$@" "$scorecast" batch \
+    --model "$model" --dtype "$dtype" --input "$input" --output "$output"
+}
+
 # scores NAME DTYPE HOW MPIRUN_OPTION...: writes the responses of four ranks to NAME.scores. HOW is how the
 # log says that they exchange sums.
 scores() {
   local name=$1 dtype=$2 how=$3
   shift 3
-  mpirun --mca orte_tmpdir_base "$work" --mca mpi_yield_when_idle 1 --bind-to none -n 4 "$@" "$scorecast" batch \
-    --model "$model" --dtype "$dtype" --input requests.jsonl --output - > "$name.jsonl" 2> "$name.out"
+  run "$dtype" requests.jsonl - "$@" > "$name.jsonl" 2> "$name.out"
   grep -qF "sums by $how" "$name.out" || fail "$name: sums not by $how"
   sed 's/"timings":{[^}]*}//' "$name.jsonl" | sort > "$name.scores"
   test "$(grep -c '"status_code":200' "$name.scores")" -eq 6 || fail "$name: not every request has scores"
@@ -33,6 +40,7 @@ scores() {
 "$cluster/netns-up.sh" hostfile 1 > four_hosts
 "$cluster/netns-up.sh" hostfile 2 | head -n 2 > two_hosts
 { head -n 1 two_hosts; sed -n 2,3p four_hosts; } > three_hosts # Of two, one and one rank.
+printf '10.77.0.1 slots=1\n10.77.0.2 slots=3\n' > lopsided_hosts
 
 for dtype in f32 bf16 int8; do
   echo "$dtype"
@@ -44,4 +52,38 @@ for dtype in f32 bf16 int8; do
   for name in two four in_turn uneven; do
     cmp one.scores "$name.scores" || fail "$dtype: $name differs from one host"
   done
+done
+
+# One of the dtypes is enough: these exchange as uneven hosts do, for other reasons.
+echo 'one and three ranks'
+scores one bf16 'shared window' --oversubscribe
+scores lopsided bf16 'messages (hosts with different numbers of ranks)' "${MPINET[@]}" --hostfile lopsided_hosts
+cmp one.scores lopsided.scores || fail 'one and three ranks differ from one host'
+
+echo 'a host without room for a window'
+on h2 mount -o remount,size=8m /dev/shm
+scores full bf16 'messages (/dev/shm has ' "${MPINET[@]}" --hostfile two_hosts
+on h2 mount -o remount,size=2g /dev/shm
+cmp one.scores full.scores || fail 'a host without a window differs from one host'
+
+echo 'a rank dies while its host waits for it'
+items=$(printf '," x%d"' $(seq 100))
+for i in $(seq 2000); do
+  echo '{"custom_id":"'"$i"'","method":"POST","url":"/v1/score","body":{"query":"q","items":["x"'"$items"'],"labels":[" yes"," no"]}}'
+done > long.jsonl
+run bf16 long.jsonl killed.jsonl "${MPINET[@]}" --hostfile two_hosts > killed.out 2>&1 &
+job=$!
+eventually test -s killed.jsonl
+# The other ranks of the host wait for a stopped one in shared memory.
+on h2 sh -c 'kill -STOP $(pgrep -x -n scorecast)'
+sleep 1
+on h2 sh -c 'kill -KILL $(pgrep -x -n scorecast)'
+eventually sh -c "! kill -0 $job"
+status=0
+wait "$job" || status=$?
+test $status -ne 0 || fail 'mpirun ended with 0'
+grep -qE 'rank [23] is gone|exited on signal 9' killed.out || fail 'nothing says which rank is gone'
+for host in h1 h2; do
+  eventually none_on "$host"
+  on "$host" sh -c '! ls /dev/shm | grep osc_sm' || fail "a window's file stays on $host"
 done
