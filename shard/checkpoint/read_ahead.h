@@ -19,8 +19,8 @@ struct FilePart {
 };
 
 /// Parts that lie closer together than this are read as one, because a further request to a disk or
-/// a file server takes longer than these bytes.
-inline constexpr std::int64_t kMergedGap = std::int64_t{64} << 10;
+/// a file server takes longer than these bytes: docs/operations.md#reading-the-weights has figures.
+inline constexpr std::int64_t kMergedGap = std::int64_t{40} << 10;
 
 /// Where a block of a tensor [rows, columns, …] lies in its file. `cols` are those of a matrix; for
 /// a vector they are [0, 1). Parts closer together than kMergedGap are merged.
