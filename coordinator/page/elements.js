@@ -34,9 +34,9 @@ function cacheUse(usage) {
   return made;
 }
 
-// A piece of the colour of a bar's first or second share, or of a plot's first or second line. It stands before its name.
-function swatch(place) {
-  return element("i", `swatch ${place}`);
+// What a bar's "first" or "second" share is, or a plot's line, behind a piece of its colour.
+function named(place, text) {
+  return element("span", "named", element("i", `swatch ${place}`), text);
 }
 
 const PLOT_WIDTH = 120;

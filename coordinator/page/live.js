@@ -26,7 +26,7 @@ const PLOTS = [
     of: (before, now) => quantile(before, now, .5),
     second: (before, now) => quantile(before, now, .95),
     detail: (now, second) => second === null ? "no requests just now"
-      : [swatch("first"), "median ", swatch("second"), `95 % within ${secondsText(second)}`],
+      : [named("first", "median"), " ", named("second", `95 % in ${secondsText(second)}`)],
   },
   {
     id: "plot-waiting", title: "Waiting requests", format: numberText, isGauge: true,
@@ -96,8 +96,8 @@ function rankItem(rank) {
     return element("li", "", head);
   }
   const [computing, waiting] = work.map((part) => `${Math.round(Math.min(part, 1) * 100)} %`);
-  return element("li", "", head, bar(work, `${computing} computing, ${waiting} waiting`), element("p", "detail",
-    swatch("first"), `${computing} computing `, swatch("second"), `${waiting} waiting for others`));
+  return element("li", "", head, bar(work, `${computing} computing, ${waiting} waiting for others`), element("p", "detail",
+    named("first", `${computing} computing`), " ", named("second", `${waiting} waiting for others`)));
 }
 
 // `trouble` says what is wrong, or is empty.
