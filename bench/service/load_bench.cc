@@ -6,6 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
+#include "bench/service/open_page.h"
 #include "bench/service/token_request.h"
 #include "launcher/client/client.h"
 
@@ -21,6 +22,7 @@ constexpr auto kLastPassTime = std::chrono::seconds(60);
 /// Progress of the measurement of one service.
 struct Sweep {
   const ServiceProcess& service;
+  bool has_page = false;
   LoadFigures figures;
   int breaches = 0;  ///< Number of last steps in succession that broke the limit.
 
@@ -66,6 +68,10 @@ void RunStep(Sweep& sweep, double capacity, const LoadOptions& options) {
   std::snprintf(text, sizeof(text), "load: %s, %.3g requests/s, %zu requests", figures.mode.c_str(),
                 step.rate, arrivals.size());
   Progress(text);
+  std::optional<OpenPage> page;
+  if (sweep.has_page) {
+    page.emplace(sweep.service.http_address());
+  }
   const CpuDemand before = CpuDemandOf(sweep.service.Ranks());
   step.outcomes = RunOpenLoop(
       sweep.service.address(), arrivals,
@@ -76,6 +82,9 @@ void RunStep(Sweep& sweep, double capacity, const LoadOptions& options) {
       },
       std::chrono::milliseconds(options.timeout_ms) + kLastPassTime);
   step.demand = CpuDemandOf(sweep.service.Ranks()) - before;
+  if (page) {
+    page->Close();
+  }
   std::snprintf(text, sizeof(text), "load: %s, %.3g requests/s: p50 %s, p99 %s",
                 figures.mode.c_str(), step.rate, InMs(step.LatencyMs(0.5)).c_str(),
                 InMs(step.LatencyMs(0.99)).c_str());
@@ -133,7 +142,7 @@ std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services
                                       const LoadOptions& options) {
   std::vector<Sweep> sweeps;
   for (const LoadedService& service : services) {
-    sweeps.push_back({service.service, {.mode = service.mode}});
+    sweeps.push_back({service.service, service.has_page, {.mode = service.mode}});
   }
   Progress("load: time of a request alone");
   for (int round = -1; round < options.service_rounds; ++round) {
@@ -142,8 +151,10 @@ std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services
     }
   }
   const auto is_over = [&](const Sweep& sweep) { return sweep.is_over(options); };
-  while (!std::all_of(sweeps.begin(), sweeps.end(), is_over)) {
-    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+  for (int turn = 0; !std::all_of(sweeps.begin(), sweeps.end(), is_over); ++turn) {
+    for (std::size_t place = 0; place < sweeps.size(); ++place) {
+      // None is always the first.
+      const std::size_t i = turn % 2 == 0 ? place : sweeps.size() - 1 - place;
       if (!is_over(sweeps[i])) {
         const Sweep& rates_of = sweeps[services[i].rates_of.value_or(i)];
         RunStep(sweeps[i], rates_of.figures.Capacity(), options);
