@@ -19,12 +19,23 @@ constexpr int kOk = 200;
 /// for the time of a pass.
 constexpr auto kLastPassTime = std::chrono::seconds(60);
 
+/// Distances between the numbers of requests, so that all differ: a request that was sent before
+/// would be found in the cache.
+constexpr std::uint64_t kRequestsOfStep = 1U << 24U;
+constexpr std::uint64_t kRequestsOfAll = std::uint64_t{1} << 40U;
+
 /// Progress of the measurement of one service.
 struct Sweep {
   const ServiceProcess& service;
   bool has_page = false;
   LoadFigures figures;
   int breaches = 0;  ///< Number of last steps in succession that broke the limit.
+
+  /// The number of a request: `step` 0 is that of requests alone. Services that are compared get
+  /// the same requests; the one that is measured with its page and without gets others each time.
+  std::uint64_t RequestNumber(std::uint64_t step, std::uint64_t id) const {
+    return (has_page ? kRequestsOfAll : 0) + step * kRequestsOfStep + id;
+  }
 
   bool is_over(const LoadOptions& options) const {
     return breaches == 2 || figures.steps.size() == static_cast<std::size_t>(options.max_rates);
@@ -34,7 +45,8 @@ struct Sweep {
 void MeasureServiceTime(Sweep& sweep, const LoadOptions& options, std::uint64_t number,
                         bool is_warm_up) {
   launcher::Client client(sweep.service.address());
-  const v1::Request request = TokenRequest(options.workload, number, options.vocab_size);
+  const v1::Request request =
+      TokenRequest(options.workload, sweep.RequestNumber(0, number), options.vocab_size);
   const CpuDemand before = CpuDemandOf(sweep.service.Ranks());
   const auto begin = std::chrono::steady_clock::now();
   const v1::Response response = client.Call(request);
@@ -76,7 +88,10 @@ void RunStep(Sweep& sweep, double capacity, const LoadOptions& options) {
   step.outcomes = RunOpenLoop(
       sweep.service.address(), arrivals,
       [&](std::uint64_t id) {
-        v1::Request request = TokenRequest(options.workload, id, options.vocab_size);
+        const auto step_number = static_cast<std::uint64_t>(number) + 1;
+        v1::Request request = TokenRequest(options.workload, sweep.RequestNumber(step_number, id),
+                                           options.vocab_size);
+        request.set_request_id(id);
         request.mutable_score()->set_timeout_ms(options.timeout_ms);
         return request;
       },

@@ -63,7 +63,7 @@ std::vector<TransportFigures> RunTransportBench(const std::vector<const ServiceP
   for (const ServiceProcess* service : services) {
     sides.push_back(std::make_unique<Side>(*service));
   }
-  std::uint64_t number = 1U << 20U;  // Requests of the other measurements have smaller numbers.
+  std::uint64_t number = 1U << 20U;  // Requests of the other measurements have other numbers.
   for (int round = -1; round < rounds; ++round) {
     const v1::Request on_socket = TokenRequest(workload, ++number, vocab_size);
     const v1::Request over_http = TokenRequest(workload, ++number, vocab_size);
