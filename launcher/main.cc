@@ -174,9 +174,6 @@ void AddFrontFlags(CLI::App& app, FrontFlags& flags) {
   AddReplicaFlags(app, flags);
   AddListeningFlags(app, flags);
   AddAccessFlags(app, flags.access, /*has_fronts=*/false);
-  app.add_option("--io-threads", flags.io_threads, "Threads that read requests and write replies")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
   scorecast::launcher::AddLogLevelFlag(app, flags.log_level);
 }
 

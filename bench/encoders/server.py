@@ -37,6 +37,7 @@ class Server:
         """The time is that from sending the request to the reply's last byte."""
         if workload.name not in self._bodies:
             self._bodies[workload.name] = _body(texts_of(workload, self._shape), workload.embeds)
+        self._connect()
         cpu, begin = self._service.cpu_seconds(), time.perf_counter()
         data = self._reply(self._bodies[workload.name], workload.embeds, workload.title)
         seconds, cpu = time.perf_counter() - begin, self._service.cpu_seconds() - cpu
@@ -44,7 +45,13 @@ class Server:
 
     def results(self, texts: list[Text], embeds: bool) -> list[list[float]]:
         """The vector of each text, or the logits of each pair. All pairs have the query of the first."""
+        self._connect()
         return _results(self._reply(_body(texts, embeds), embeds, f"{len(texts)} texts"), embeds)
+
+    def _connect(self) -> None:
+        """Anew, because the service closes connections that are idle for as long as other engines may take."""
+        self._connection.close()
+        self._connection.connect()
 
     def _reply(self, body: bytes, embeds: bool, title: str) -> bytes:
         self._connection.request("POST", "/v1/embeddings" if embeds else "/v1/score", body, {"Content-Type": "application/json"})

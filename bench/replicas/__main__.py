@@ -31,13 +31,14 @@ def _flags() -> argparse.Namespace:
     add("--seconds", type=float, default=5, help="of each measurement in a round")
     add("--rounds", type=int, default=5, help="of throughput and latency, each directly and through the front")
     add("--kills", type=int, default=50, help="of a replica")
+    add("--front-kills", type=int, default=20, help="of a front")
     add("--seed", type=int, default=1, help="of what is drawn: when a replica is killed, and which")
     add("--models", type=Path, default=Path("build/bench-models"), help="directory of random models")
     add("--work", type=Path, default=Path("build/bench-replicas"), help="directory of logs")
     add_json_flag(parser)
     flags = parser.parse_args()
-    if min(flags.rounds, flags.kills) < 1 or flags.seconds <= 0:
-        parser.error("--rounds, --kills and --seconds must be positive")
+    if min(flags.rounds, flags.kills, flags.front_kills) < 1 or flags.seconds <= 0:
+        parser.error("--rounds, --kills, --front-kills and --seconds must be positive")
     return flags
 
 
@@ -54,7 +55,7 @@ def main() -> int:
     failed = False
     for transport in flags.transport:
         settings = Settings(scorecast, work, config(model)["vocab_size"], flags.seconds, flags.rounds, flags.kills,
-                            random.Random(flags.seed))
+                            flags.front_kills, random.Random(flags.seed))
         for name in flags.only:
             progress(f"replicas: {name}, {transport}")
             try:

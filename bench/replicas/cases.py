@@ -42,7 +42,8 @@ class Settings:
     vocabulary: int  # Of the model.
     seconds: float  # Of each measurement.
     rounds: int
-    kills: int
+    kills: int  # Of a replica.
+    front_kills: int
     random: random.Random
 
 
@@ -181,6 +182,33 @@ def kills(setup: Setup) -> Iterator[Figures]:
     yield figures
 
 
+def front_kills(setup: Setup) -> Iterator[Figures]:
+    """SIGKILL to a front, which is started again, beside another one that goes on. Clients of the former see at once that their
+    connections are closed."""
+    names = list(setup.fleet.services)
+    log = setup.settings.work / "front-killed.log"
+    with _surviving(setup, "kill -9 of another front") as figures, ExitStack() as stack:
+        other = stack.enter_context(setup.front.beside(log))
+        other.wait_for(names)
+        ports = other.address[1], other.http_address[1]
+        clients = stack.enter_context(Clients(other.address_for(setup.http), setup.http,
+                                              [(_constant_load(_CLIENTS), setup.bodies())]))
+        for number in range(setup.settings.front_kills):
+            time.sleep(setup.settings.random.uniform(_LEAST_PAUSE, _MOST_PAUSE))
+            progress(f"replicas: kill {number + 1} of {setup.settings.front_kills} of a front")
+            other.kill()
+            figures.events += 1
+            other = stack.enter_context(setup.front.beside(log, ports))
+            other.wait_for(names)
+        time.sleep(_RAMP_SECONDS)
+        clients.pause()
+        others = clients.stop(_PATIENCE).samples
+    lost = [sample for sample in others if sample.outcome.startswith(("closed", "not connected"))]
+    figures.lost = len(lost)
+    figures.failures += _failures(others) - _failures(lost)
+    yield figures
+
+
 def stop(setup: Setup) -> Iterator[Figures]:
     """SIGSTOP to each replica, which goes on later."""
     names = list(setup.fleet.services)
@@ -235,4 +263,5 @@ def hog(setup: Setup) -> Iterator[Figures]:
 
 
 CASES: dict[str, Callable[[Setup], Iterator[Figures]]] = {
-    "throughput": throughput, "latency": latency, "kill": kills, "stop": stop, "hog": hog, "upgrade": upgrade}
+    "throughput": throughput, "latency": latency, "kill": kills, "front-kill": front_kills, "stop": stop, "hog": hog,
+    "upgrade": upgrade}

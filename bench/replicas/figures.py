@@ -66,6 +66,7 @@ class Survival:
     requests: int = 0
     milliseconds: list[float] = field(default_factory=list)
     failures: Counter[str] = field(default_factory=Counter)
+    lost: int = 0  # Requests and attempts to connect of clients whose front was killed. They ask again.
     differences: int = 0  # Bodies of which a replica, asked directly, says something else than the front.
 
     def holds(self) -> bool:
@@ -109,8 +110,8 @@ def _latency_row(f: Latency) -> list[str]:
 
 def _survival_row(f: Survival) -> list[str]:
     times = [f"{percentile(f.milliseconds, percent):.0f}" for percent in (50, 99, 100)] if f.milliseconds else [""] * 3
-    return [f.case, f.transport, str(f.events), str(f.requests), *times, _failures(f.failures), str(f.differences),
-            _verdict(f.holds())]
+    return [f.case, f.transport, str(f.events), str(f.requests), *times, _failures(f.failures), str(f.lost),
+            str(f.differences), _verdict(f.holds())]
 
 
 def _hog_row(f: Hog) -> list[str]:
@@ -123,8 +124,8 @@ _TABLES = [
     (Throughput, _throughput_row, ["before the replicas", "transport", "asked directly, requests/s", "through it", "/ directly",
                                    "its CPU of a request, us", "failures", "as wanted"]),
     (Latency, _latency_row, ["transport", "asked directly: p50, ms", "through the front", "added, ms", "failures", "as wanted"]),
-    (Survival, _survival_row, ["case", "transport", "times", "requests", "p50, ms", "p99", "most", "failures", "other bits",
-                               "as wanted"]),
+    (Survival, _survival_row, ["case", "transport", "times", "requests", "p50, ms", "p99", "most", "failures", "lost with a front",
+                               "other bits", "as wanted"]),
     (Hog, _hog_row, ["transport", "alone: p50, ms", "p95", "beside the hog: p50, ms", "p95", "wanted p95", "failures",
                      "as wanted"]),
 ]

@@ -140,10 +140,11 @@ class _Process:
 
 
 class Front(_Process):
-    def __init__(self, scorecast: Path, replicas: Path, key: Path, log: Path) -> None:
-        super().__init__([str(scorecast), "front", "--replicas", str(replicas), "--front-key", str(key), "--port", "0",
-                          "--http-port", "0"], log)
-        self._scorecast, self._key = scorecast, key
+    def __init__(self, scorecast: Path, replicas: Path, key: Path, log: Path, ports: tuple[int, int] = (0, 0)) -> None:
+        """`ports`: of the socket and of HTTP; 0: any free one."""
+        super().__init__([str(scorecast), "front", "--replicas", str(replicas), "--front-key", str(key), "--port", str(ports[0]),
+                          "--http-port", str(ports[1])], log)
+        self._scorecast, self._replicas, self._key = scorecast, replicas, key
         try:
             self.address, self.http_address = self._wait_until_ready()
         except BaseException:
@@ -155,6 +156,15 @@ class Front(_Process):
 
     def address_for(self, http: bool) -> Address:
         return self.http_address if http else self.address
+
+    def beside(self, log: Path, ports: tuple[int, int] = (0, 0)) -> Front:
+        """Another front before the same replicas."""
+        return Front(self._scorecast, self._replicas, self._key, log, ports)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._process.kill()
+        self._process.wait()
 
     def ready(self) -> list[str]:
         """The names of the replicas that get requests."""

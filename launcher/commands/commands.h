@@ -54,7 +54,6 @@ struct ServeFlags : ListeningFlags {
 };
 
 struct FrontFlags : ListeningFlags, ReplicaFlags {
-  int io_threads = 2;
   std::string log_level = "info";
 };
 

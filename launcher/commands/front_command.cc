@@ -47,7 +47,6 @@ coordinator::FrontOptions FrontOptionsOf(const FrontFlags& flags,
   options.socket = flags.socket;
   options.socket.keys = std::move(keys);
   options.socket.proxies = ProxiesOf(flags.access);
-  options.io_threads = flags.io_threads;
   return options;
 }
 

@@ -90,9 +90,10 @@ int RunReplicaBatchCommand(const BatchFlags& flags) {
   });
   // A malformed reply is that of a replica, which is lost then.
   google::protobuf::SetLogHandler(nullptr);
-  coordinator::ReplicaPool pool(QuickOptionsOf(flags.replicas),
-                                coordinator::ForwarderOptionsOfLines(),
-                                ReplicaListOf(flags.replicas));
+  coordinator::ReplicaThread thread(QuickOptionsOf(flags.replicas),
+                                    coordinator::ForwarderOptionsOfLines(),
+                                    ReplicaListOf(flags.replicas));
+  coordinator::ReplicaPool& pool = thread.pool();
   const std::optional<RunReplicas> replicas =
       AwaitReplicas(proto::OneLinePath(flags.replicas.replicas.string()), pool, *is_stopped);
   if (!replicas) {

@@ -52,12 +52,12 @@ class ReplicasFigures(unittest.TestCase):
         results = [Throughput("socket", direct=[100], through=[99], cpu_us=[40]),
                    Throughput("HTTP", "nginx", direct=[100], through=[90], cpu_us=[50]),
                    Latency("socket", direct_ms=[1], through_ms=[1.1]),
-                   Survival("SIGSTOP", "HTTP", 2, 30, [5.0, 7.0], Counter(), 0),
+                   Survival("SIGSTOP", "HTTP", 2, 30, [5.0, 7.0], Counter(), 4),
                    Hog("socket", [1.0], [2.0], 100)]
         text = markdown(results)
         self.assertEqual(len(text.split("\n\n")), 4)
         self.assertIn("| nginx | HTTP | 100.0 (100.0-100.0) | 90.0 (90.0-90.0) | 0.900 (0.900-0.900)", text)
-        self.assertIn("| SIGSTOP | HTTP | 2 | 30 | 5 | 7 | 7 | 0 | 0 | yes |", text)
+        self.assertIn("| SIGSTOP | HTTP | 2 | 30 | 5 | 7 | 7 | 0 | 4 | 0 | yes |", text)
         self.assertEqual(markdown([]), "")
 
 
@@ -97,8 +97,24 @@ class _FakeFleet:
 
 
 class _FakeFront:
+    address = ("127.0.0.1", 2)
+    http_address = ("127.0.0.1", 3)
+
     def __init__(self, fleet):
         self._fleet = fleet
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._fleet.done.append(("end", "front"))
+
+    def beside(self, _, ports=(0, 0)):
+        self._fleet.done.append(("start", ports))
+        return _FakeFront(self._fleet)
+
+    def kill(self):
+        self._fleet.done.append(("kill", "front"))
 
     def address_for(self, _):
         return ("127.0.0.1", 2)
@@ -133,7 +149,7 @@ class ReplicasCases(unittest.TestCase):
     def setUp(self):
         self.fleet = _FakeFleet()
         directory = self.enterContext(tempfile.TemporaryDirectory())
-        settings = Settings(Path("scorecast"), Path(directory), 100, 0.01, 1, 3, random.Random(1))
+        settings = Settings(Path("scorecast"), Path(directory), 100, 0.01, 1, 3, 2, random.Random(1))
         self.setup_of = Setup(settings, self.fleet, _FakeFront(self.fleet), http=False)
         for name, value in (("Clients", _FakeClients), ("_RAMP_SECONDS", 0), ("_LEAST_PAUSE", 0), ("_MOST_PAUSE", 0)):
             self.enterContext(mock.patch.object(cases, name, value))
@@ -155,6 +171,27 @@ class ReplicasCases(unittest.TestCase):
         with mock.patch.object(_FakeClients, "outcomes", [OK, NO_REPLY]):
             (figures,) = CASES["kill"](self.setup_of)
         self.assertEqual(figures.failures, Counter({NO_REPLY: 1}))
+        self.assertFalse(figures.holds())
+
+    def test_a_killed_front_is_started_again_where_it_was(self):
+        with mock.patch.object(_FakeClients, "outcomes", [OK, OK]):
+            (figures,) = CASES["front-kill"](self.setup_of)
+        self.assertEqual(self.fleet.done, [("start", (0, 0)), *[("kill", "front"), ("start", (2, 3))] * 2, *[("end", "front")] * 3])
+        self.assertEqual((figures.events, figures.lost), (2, 0))
+        self.assertTrue(figures.holds())
+
+    def test_only_clients_of_the_killed_front_may_lose_connections(self):
+        stopped = iter([[OK, "closed", "closed: ConnectionResetError", "not connected: ConnectionRefusedError"], [OK, OK]])
+        with mock.patch.object(_FakeClients, "stop", lambda *_: mock.Mock(
+                samples=[Sample("", time.monotonic(), 5.0, outcome) for outcome in next(stopped)])):
+            (figures,) = CASES["front-kill"](self.setup_of)
+        self.assertEqual((figures.lost, figures.failures), (3, Counter()))
+        self.assertTrue(figures.holds())
+        stopped = iter([[OK, NO_REPLY], [OK, "closed"]])
+        with mock.patch.object(_FakeClients, "stop", lambda *_: mock.Mock(
+                samples=[Sample("", time.monotonic(), 5.0, outcome) for outcome in next(stopped)])):
+            (figures,) = CASES["front-kill"](self.setup_of)
+        self.assertEqual(figures.failures, Counter({NO_REPLY: 1, "closed": 1}))
         self.assertFalse(figures.holds())
 
     def test_an_upgrade_drains_one_replica_after_another(self):

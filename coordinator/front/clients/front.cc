@@ -5,12 +5,15 @@
 namespace scorecast::coordinator {
 
 Front::Front(const FrontOptions& options, ReplicaList list)
-    : key_(KeyDigest::Of(options.replicas.front_key)),
-      pool_(options.replicas, options.forwarder, std::move(list)) {
-  auto handler = std::make_unique<FrontHandler>(options.socket, pool_.executor(), pool_.replicas(),
-                                                pool_.forwarder());
-  handler_ = handler.get();
-  server_.emplace(std::move(handler), options.socket, options.io_threads);
+    : key_(KeyDigest::Of(options.replicas.front_key)) {
+  const auto make_handler = [&](const boost::asio::any_io_executor& executor) {
+    auto handler = std::make_unique<FrontHandler>(
+        options.socket, std::make_unique<ReplicaPool>(executor, options.replicas, options.forwarder,
+                                                      std::move(list)));
+    handler_ = handler.get();
+    return handler;
+  };
+  server_.emplace(make_handler, options.socket, /*io_threads=*/1);
 }
 
 proto::Expected<std::size_t> Front::Drain(const v1::Drain& drain) {
@@ -20,20 +23,21 @@ proto::Expected<std::size_t> Front::Drain(const v1::Drain& drain) {
                      "The key is not the one that this front shows to its replicas.", "front_key"});
   }
   proto::Expected<std::size_t> requests = std::size_t{0};
-  pool_.Run([&] { requests = pool_.replicas().Drain(drain.replica(), drain.undo()); });
+  ReplicaPool& pool = handler_->pool();
+  pool.Run([&] { requests = pool.replicas().Drain(drain.replica(), drain.undo()); });
   return requests;
 }
 
 FrontStatus Front::Status() const {
   FrontStatus status;
-  pool_.Run([&] { status = StatusNow(); });
+  handler_->pool().Run([&] { status = StatusNow(); });
   return status;
 }
 
 FrontStatus Front::StatusNow() const {
   FrontStatus status;
-  const Replicas& replicas = pool_.replicas();
-  const Forwarder& forwarder = *pool_.forwarder();
+  const Replicas& replicas = handler_->pool().replicas();
+  const Forwarder& forwarder = *handler_->pool().forwarder();
   for (const auto& [name, replica] : replicas.listed()) {
     const ReplicaConnection& connection = *replica->connection;
     ReplicaStatus& one = status.replicas.emplace_back();

@@ -9,7 +9,6 @@
 #include "coordinator/front/clients/front_status.h"
 #include "coordinator/front/forwarder.h"
 #include "coordinator/front/replica_list.h"
-#include "coordinator/front/replica_pool.h"
 #include "coordinator/transports/connection/request_server.h"
 #include "coordinator/transports/connection/socket_options.h"
 #include "proto/base/expected.h"
@@ -21,10 +20,10 @@ struct FrontOptions {
   ReplicaOptions replicas;
   ForwarderOptions forwarder;
   SocketOptions socket;
-  int io_threads = 2;
 };
 
-/// A front: a server for its clients, and its replicas.
+/// A front: a server for its clients, and its replicas. One thread does all but TLS handshakes, so
+/// that no request waits for another thread to wake up. Several fronts use several cores.
 class Front {
  public:
   /// Looks at the list at once, and begins to connect.
@@ -37,7 +36,7 @@ class Front {
   /// See Replicas::Drain. A 401 if it does not have the front's key. The same holds for threads as
   /// for Status.
   proto::Expected<std::size_t> Drain(const v1::Drain& drain);
-  /// May be called on any thread but that of the replicas. Waits for that one, which never waits.
+  /// May be called on any thread. Another one waits for that of the front, which never waits.
   FrontStatus Status() const;
   bool is_draining() const { return handler_->is_draining(); }
   /// Ends every request whose reply has not ended with a 503.
@@ -46,10 +45,9 @@ class Front {
  private:
   FrontStatus StatusNow() const;
 
-  const KeyDigest key_;  ///< Of that which is shown to replicas.
-  ReplicaPool pool_;
-  FrontHandler* handler_ = nullptr;      ///< The server's.
-  std::optional<RequestServer> server_;  ///< It uses the pool as long as it lives.
+  const KeyDigest key_;              ///< Of that which is shown to replicas.
+  FrontHandler* handler_ = nullptr;  ///< The server's.
+  std::optional<RequestServer> server_;
 };
 
 }  // namespace scorecast::coordinator

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <future>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -99,13 +98,8 @@ FrontReply ReplyOf(const proto::Error& error) {
 
 }  // namespace
 
-FrontHandler::FrontHandler(const SocketOptions& options, asio::any_io_executor executor,
-                           const Replicas& replicas, std::shared_ptr<Forwarder> forwarder)
-    : CallHandler(options),
-      keys_(options.keys),
-      executor_(std::move(executor)),
-      replicas_(replicas),
-      forwarder_(std::move(forwarder)) {}
+FrontHandler::FrontHandler(const SocketOptions& options, std::unique_ptr<ReplicaPool> pool)
+    : CallHandler(options), keys_(options.keys), pool_(std::move(pool)) {}
 
 void FrontHandler::Handle(std::shared_ptr<ConnectionCall> call, std::optional<proto::Error> fault) {
   if (!fault && is_draining_) {
@@ -126,16 +120,18 @@ void FrontHandler::Handle(std::shared_ptr<ConnectionCall> call, std::optional<pr
     Refuse(call, *fault);
     return;
   }
-  asio::post(executor_, [this, call = std::move(call), passed = *std::move(message)]() mutable {
-    Pass(call, std::move(passed));
-  });
+  asio::post(pool_->executor(),
+             [this, call = std::move(call), passed = *std::move(message)]() mutable {
+               Pass(call, std::move(passed));
+             });
 }
 
 void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessage message) {
   const std::string& model = message.named.model;
-  const ReplicaGroup* const group = replicas_.groups().ByModel(model);
+  const ReplicaGroups& groups = pool_->replicas().groups();
+  const ReplicaGroup* const group = groups.ByModel(model);
   // A key is for the model that computes the response, which may be known later.
-  const bool is_known = group != nullptr || !replicas_.groups().MayCome(model);
+  const bool is_known = group != nullptr || !groups.MayCome(model);
   std::optional<proto::Error> fault;
   if (is_known) {
     fault = AccessFault(*call, group == nullptr ? model : group->model());
@@ -163,7 +159,7 @@ void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessa
   passed->call = call;
   passed->held = std::move(message.held);
   passed_[call.get()] = passed;
-  passed->id = forwarder_->Forward(
+  passed->id = pool_->forwarder()->Forward(
       {.bytes = std::move(message.bytes),
        .body_begin = message.body_begin,
        .model = std::move(message.named.model),
@@ -182,7 +178,7 @@ void FrontHandler::Pass(const std::shared_ptr<ConnectionCall>& call, PassedMessa
 void FrontHandler::OnPart(const PassedPointer& passed, FrontReply reply) {
   const bool is_slow = !reply.is_last && passed->unsent > kMaxUnsentBytes;
   if (is_slow || !HasRoomForReplies(*passed->call)) {
-    forwarder_->Cancel(passed->id);
+    pool_->forwarder()->Cancel(passed->id);
     EndWith(passed, is_slow ? SlowClient(kMaxUnsentBytes) : TooManyReplies());
     return;
   }
@@ -239,10 +235,10 @@ void FrontHandler::Cancel(const std::vector<std::shared_ptr<Call>>& calls) {
   if (calls.empty()) {
     return;
   }
-  asio::post(executor_, [this, calls] {
+  asio::post(pool_->executor(), [this, calls] {
     for (const auto& call : calls) {
       if (const auto found = passed_.find(call.get()); found != passed_.end()) {
-        forwarder_->Cancel(found->second->id);
+        pool_->forwarder()->Cancel(found->second->id);
         passed_.erase(found);
       }
     }
@@ -251,21 +247,19 @@ void FrontHandler::Cancel(const std::vector<std::shared_ptr<Call>>& calls) {
 
 void FrontHandler::Finish() {
   // All that was posted before has then been done.
-  std::promise<void> done;
-  asio::post(executor_, [this, &done] {
+  pool_->Run([this] {
     for (const auto& [call, passed] : std::exchange(passed_, {})) {
-      forwarder_->Cancel(passed->id);
+      pool_->forwarder()->Cancel(passed->id);
     }
-    done.set_value();
   });
-  done.get_future().wait();
+  pool_->Close();
 }
 
 void FrontHandler::RefuseAll() {
   is_draining_ = true;
-  asio::post(executor_, [this] {
+  asio::post(pool_->executor(), [this] {
     for (const auto& [call, passed] : std::map(passed_)) {
-      forwarder_->Cancel(passed->id);
+      pool_->forwarder()->Cancel(passed->id);
       EndWith(passed, Draining());
     }
   });

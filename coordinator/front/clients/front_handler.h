@@ -8,11 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include <boost/asio/any_io_executor.hpp>
-
 #include "coordinator/front/clients/passed_format.h"
 #include "coordinator/front/forwarder.h"
-#include "coordinator/front/replicas.h"
+#include "coordinator/front/replica_pool.h"
 #include "coordinator/transports/connection/call_handler.h"
 #include "proto/base/error.h"
 
@@ -22,21 +20,21 @@ namespace scorecast::coordinator {
 /// formats of all calls are PassedFormats. Parts of a reply are sent as they come.
 ///
 /// Its functions may be called on any thread. What the forwarder has to do with a call is done on
-/// the executor of the front, and what is written to the client at a turn of the connection.
+/// the executor of the pool, and what is written to the client at a turn of the connection.
 class FrontHandler : public CallHandler {
  public:
-  /// `replicas` and `forwarder` are used on the executor only. They outlive the handler, and so
-  /// does the thread that runs the executor.
-  FrontHandler(const SocketOptions& options, boost::asio::any_io_executor executor,
-               const Replicas& replicas, std::shared_ptr<Forwarder> forwarder);
+  FrontHandler(const SocketOptions& options, std::unique_ptr<ReplicaPool> pool);
 
   void Handle(std::shared_ptr<ConnectionCall> call, std::optional<proto::Error> fault) override;
   void Cancel(const std::vector<std::shared_ptr<Call>>& calls) override;
   void NoteIoWait(Clock::duration /*wait*/) override {}
   void StartDraining() override { is_draining_ = true; }
   bool is_draining() const override { return is_draining_; }
+  /// Closes the pool, too.
   void Finish() override;
 
+  ReplicaPool& pool() { return *pool_; }
+  const ReplicaPool& pool() const { return *pool_; }
   /// Starts draining, and ends every call whose reply has not ended with a 503.
   void RefuseAll();
 
@@ -67,11 +65,9 @@ class FrontHandler : public CallHandler {
                    const proto::Error& error) override;
 
   const std::shared_ptr<const ApiKeys> keys_;  ///< See SocketOptions.
-  const boost::asio::any_io_executor executor_;
-  const Replicas& replicas_;
-  const std::shared_ptr<Forwarder> forwarder_;
+  const std::unique_ptr<ReplicaPool> pool_;
   std::atomic<bool> is_draining_ = false;
-  std::map<const Call*, PassedPointer> passed_;
+  std::map<const Call*, PassedPointer> passed_;  ///< Used on the executor.
 };
 
 }  // namespace scorecast::coordinator

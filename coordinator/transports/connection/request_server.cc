@@ -57,17 +57,20 @@ RequestServer::Listener::Listener(asio::any_io_executor executor, MakeProtocol m
       accept_again(acceptor.get_executor()) {}
 
 RequestServer::RequestServer(RequestService& service, const SocketOptions& options, int io_threads)
-    : RequestServer(std::make_unique<RequestHandler>(service, options, io_threads), options,
-                    io_threads) {}
+    : RequestServer(
+          [&](const asio::any_io_executor& /*executor*/) {
+            return std::make_unique<RequestHandler>(service, options, io_threads);
+          },
+          options, io_threads) {}
 
-RequestServer::RequestServer(std::unique_ptr<CallHandler> handler, const SocketOptions& options,
+RequestServer::RequestServer(const MakeHandler& make_handler, const SocketOptions& options,
                              int io_threads)
     : options_(options),
       turns_(io_, io_threads),
       work_(io_.get_executor()),
       requests_(std::max(options.max_held_bytes, options.max_request_bytes), /*all=*/nullptr,
                 options.max_held_bytes / kReservedPart),
-      handler_(std::move(handler)),
+      handler_(make_handler(turns_.ForServer())),
       greetings_(turns_.ForServer()),
       address_book_(options.max_held_bytes_per_address, requests_, handler_->replies()),
       memory_(io_.get_executor()),

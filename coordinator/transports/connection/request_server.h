@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,7 +58,12 @@ struct ListenOptions {
 /// all sockets together.
 class RequestServer {
  public:
-  RequestServer(std::unique_ptr<CallHandler> handler, const SocketOptions& options, int io_threads);
+  /// Makes the handler of a server's calls. `executor` runs on the server's threads, one handler at
+  /// a time and in order, with a share beside that of all clients. It outlives the handler.
+  using MakeHandler =
+      std::function<std::unique_ptr<CallHandler>(const boost::asio::any_io_executor& executor)>;
+
+  RequestServer(const MakeHandler& make_handler, const SocketOptions& options, int io_threads);
   /// The handler is a RequestHandler. `service` must outlive the server.
   RequestServer(RequestService& service, const SocketOptions& options, int io_threads);
   /// Closes the connections, which cancels their requests. Does not wait for a pass that computes

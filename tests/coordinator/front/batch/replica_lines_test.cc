@@ -166,7 +166,7 @@ class ReplicaLinesTest : public ::testing::Test {
   }
   ~ReplicaLinesTest() override {
     lines_.reset();
-    pool_.reset();
+    thread_.reset();
   }
 
   bool Run(const std::function<bool()>& holds) { return RunUntil(io_, holds); }
@@ -181,16 +181,16 @@ class ReplicaLinesTest : public ::testing::Test {
     replicas.longest_pause = milliseconds(10);
     replicas.silence = std::chrono::hours(1);
     replicas.unknown_time = alone ? milliseconds(20) : milliseconds(60'000);
-    pool_.emplace(replicas, options_, ReplicaList(directory_.path() / "list", {}));
+    thread_.emplace(replicas, options_, ReplicaList(directory_.path() / "list", {}));
     ASSERT_TRUE(Run([this] {
-      pool_->Run([this] {
-        if (auto found = FindRunReplicas(pool_->replicas())) {
+      thread_->pool().Run([this] {
+        if (auto found = FindRunReplicas(thread_->pool().replicas())) {
           found_ = *found;
         }
       });
       return found_.has_value();
     }));
-    lines_.emplace(*pool_, *found_, "batch");
+    lines_.emplace(thread_->pool(), *found_, "batch");
   }
   std::size_t Held() const { return a_.held.size() + b_.held.size(); }
   std::size_t Seen() const { return a_.seen.size() + b_.seen.size(); }
@@ -225,7 +225,7 @@ class ReplicaLinesTest : public ::testing::Test {
   FakeReplica a_{io_, "a"};
   FakeReplica b_{io_, "b"};
   ForwarderOptions options_;
-  std::optional<ReplicaPool> pool_;
+  std::optional<ReplicaThread> thread_;
   std::optional<RunReplicas> found_;
   std::optional<ReplicaLines> lines_;
 };
@@ -371,7 +371,7 @@ TEST_F(ReplicaLinesTest, AReplyThatIsNoJsonEndsTheRunWithoutARecord) {
     ASSERT_TRUE(summary.left_because);
     EXPECT_EQ(summary.left_because->reason, "bad_reply");
     EXPECT_THAT(job.output().all, IsEmpty());
-    lines_.emplace(*pool_, *found_, "batch");
+    lines_.emplace(thread_->pool(), *found_, "batch");
   }
 }
 
@@ -411,7 +411,7 @@ TEST_F(ReplicaLinesTest, AnInterruptedRunGoesOnBehindItsLastRecord) {
   EXPECT_TRUE(Run([this] { return Held() == 0; })) << "the replica is told";
 
   Hold(false);
-  lines_.emplace(*pool_, *found_, "batch");
+  lines_.emplace(thread_->pool(), *found_, "batch");
   Job second(LinesOf(20), *lines_, OptionsFrom(summary.end));
   EXPECT_EQ(End(second).ExitCode(), 0);
   EXPECT_EQ(second.output().all, RecordsOf(1, 20));
@@ -425,7 +425,7 @@ TEST_F(ReplicaLinesTest, RunsEndAndReplicasDieAtAnyMoment) {
   int runs = 0;
   for (int code = 75; code == 75; ++runs) {
     ASSERT_LT(runs, 1000);
-    lines_.emplace(*pool_, *found_, "batch");
+    lines_.emplace(thread_->pool(), *found_, "batch");
     Job job(LinesOf(kLines), *lines_, OptionsFrom(begin));
     io_.restart();
     // Later rounds have more time, so that the runs get to the end on a busy machine too.
