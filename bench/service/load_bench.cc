@@ -6,6 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
+#include "bench/service/open_page.h"
 #include "bench/service/token_request.h"
 #include "launcher/client/client.h"
 
@@ -18,11 +19,23 @@ constexpr int kOk = 200;
 /// for the time of a pass.
 constexpr auto kLastPassTime = std::chrono::seconds(60);
 
+/// Distances between the numbers of requests, so that all differ: a request that was sent before
+/// would be found in the cache.
+constexpr std::uint64_t kRequestsOfStep = 1U << 24U;
+constexpr std::uint64_t kRequestsOfAll = std::uint64_t{1} << 40U;
+
 /// Progress of the measurement of one service.
 struct Sweep {
   const ServiceProcess& service;
+  bool has_page = false;
   LoadFigures figures;
   int breaches = 0;  ///< Number of last steps in succession that broke the limit.
+
+  /// The number of a request: `step` 0 is that of requests alone. Services that are compared get
+  /// the same requests; the one that is measured with its page and without gets others each time.
+  std::uint64_t RequestNumber(std::uint64_t step, std::uint64_t id) const {
+    return (has_page ? kRequestsOfAll : 0) + step * kRequestsOfStep + id;
+  }
 
   bool is_over(const LoadOptions& options) const {
     return breaches == 2 || figures.steps.size() == static_cast<std::size_t>(options.max_rates);
@@ -32,7 +45,8 @@ struct Sweep {
 void MeasureServiceTime(Sweep& sweep, const LoadOptions& options, std::uint64_t number,
                         bool is_warm_up) {
   launcher::Client client(sweep.service.address());
-  const v1::Request request = TokenRequest(options.workload, number, options.vocab_size);
+  const v1::Request request =
+      TokenRequest(options.workload, sweep.RequestNumber(0, number), options.vocab_size);
   const CpuDemand before = CpuDemandOf(sweep.service.Ranks());
   const auto begin = std::chrono::steady_clock::now();
   const v1::Response response = client.Call(request);
@@ -66,16 +80,26 @@ void RunStep(Sweep& sweep, double capacity, const LoadOptions& options) {
   std::snprintf(text, sizeof(text), "load: %s, %.3g requests/s, %zu requests", figures.mode.c_str(),
                 step.rate, arrivals.size());
   Progress(text);
+  std::optional<OpenPage> page;
+  if (sweep.has_page) {
+    page.emplace(sweep.service.http_address());
+  }
   const CpuDemand before = CpuDemandOf(sweep.service.Ranks());
   step.outcomes = RunOpenLoop(
       sweep.service.address(), arrivals,
       [&](std::uint64_t id) {
-        v1::Request request = TokenRequest(options.workload, id, options.vocab_size);
+        const auto step_number = static_cast<std::uint64_t>(number) + 1;
+        v1::Request request = TokenRequest(options.workload, sweep.RequestNumber(step_number, id),
+                                           options.vocab_size);
+        request.set_request_id(id);
         request.mutable_score()->set_timeout_ms(options.timeout_ms);
         return request;
       },
       std::chrono::milliseconds(options.timeout_ms) + kLastPassTime);
   step.demand = CpuDemandOf(sweep.service.Ranks()) - before;
+  if (page) {
+    page->Close();
+  }
   std::snprintf(text, sizeof(text), "load: %s, %.3g requests/s: p50 %s, p99 %s",
                 figures.mode.c_str(), step.rate, InMs(step.LatencyMs(0.5)).c_str(),
                 InMs(step.LatencyMs(0.99)).c_str());
@@ -133,7 +157,7 @@ std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services
                                       const LoadOptions& options) {
   std::vector<Sweep> sweeps;
   for (const LoadedService& service : services) {
-    sweeps.push_back({service.service, {.mode = service.mode}});
+    sweeps.push_back({service.service, service.has_page, {.mode = service.mode}});
   }
   Progress("load: time of a request alone");
   for (int round = -1; round < options.service_rounds; ++round) {
@@ -142,8 +166,10 @@ std::vector<LoadFigures> RunLoadBench(const std::vector<LoadedService>& services
     }
   }
   const auto is_over = [&](const Sweep& sweep) { return sweep.is_over(options); };
-  while (!std::all_of(sweeps.begin(), sweeps.end(), is_over)) {
-    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+  for (int turn = 0; !std::all_of(sweeps.begin(), sweeps.end(), is_over); ++turn) {
+    for (std::size_t place = 0; place < sweeps.size(); ++place) {
+      // None is always the first.
+      const std::size_t i = turn % 2 == 0 ? place : sweeps.size() - 1 - place;
       if (!is_over(sweeps[i])) {
         const Sweep& rates_of = sweeps[services[i].rates_of.value_or(i)];
         RunStep(sweeps[i], rates_of.figures.Capacity(), options);

@@ -29,6 +29,7 @@ struct LoadOptions {
   std::int64_t timeout_ms = 5000;  ///< A request's deadline.
   std::uint64_t seed = 1;
   std::filesystem::path against;  ///< Directory of another build; empty: there is none.
+  bool with_page = false;         ///< Whether to compare with a service whose page is open.
 };
 
 /// A service to load, and its name in the report.
@@ -37,7 +38,8 @@ struct LoadedService {
   const ServiceProcess& service;
   /// The place of the service whose capacity sets the rates, so that both have the same; otherwise
   /// its own does.
-  std::optional<std::size_t> rates_of;
+  std::optional<std::size_t> rates_of{};
+  bool has_page = false;  ///< Its page is open while it is loaded. See OpenPage.
 };
 
 /// The requests of one rate.

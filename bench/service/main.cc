@@ -103,6 +103,10 @@ void AddLoadFlags(CLI::App& app, LoadOptions& options) {
   app.add_option("--against", options.against,
                  "Directory of another build, whose executable is measured in turns with this one")
       ->check(CLI::ExistingDirectory);
+  app.add_flag("--page", options.with_page,
+               "Load the service in turns with its page open in a browser and without, instead of "
+               "comparing items one by one and in one pass")
+      ->excludes("--against");
 }
 
 void RunIdle(const CommonFlags& flags, IdleBenchOptions options) {
@@ -129,7 +133,10 @@ void RunLoad(const CommonFlags& flags, LoadOptions options) {
   const std::vector<TransportFigures> transports =
       RunTransportBench(services, options.workload, options.vocab_size, options.transport_rounds);
   std::vector<LoadFigures> all;
-  if (options.max_rates > 0) {
+  if (options.max_rates > 0 && options.with_page) {
+    all = RunLoadBench({{"page open", multi_item, 1, /*has_page=*/true}, {"no page", multi_item}},
+                       options);
+  } else if (options.max_rates > 0) {
     const ServiceProcess one_by_one(flags.OneByOne());
     std::optional<ServiceProcess> other_one_by_one;
     std::vector<LoadedService> loaded = {{"one by one", one_by_one}, {"multi-item", multi_item}};

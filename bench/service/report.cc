@@ -158,11 +158,22 @@ std::vector<double> Throughputs(const LoadFigures& figures) {
   return throughputs;
 }
 
-void PrintLoadRatios(const std::vector<LoadFigures>& all) {
+/// CPU seconds of the ranks for each request.
+std::vector<double> CpuOfRequests(const LoadFigures& figures) {
+  std::vector<double> seconds;
+  for (const LoadStep& step : figures.steps) {
+    seconds.push_back(step.demand.used / static_cast<double>(step.outcomes.size()));
+  }
+  return seconds;
+}
+
+void PrintLoadRatios(const LoadOptions& options, const std::vector<LoadFigures>& all) {
   std::printf(
-      "\nThis build / the other one: a request alone in each round, the others at each rate that "
-      "both have.\n\n"
-      "| mode | a request alone | p50 | p95 | p99 | items/s |\n|---|---|---|---|---|---|\n");
+      "\n%s: a request alone in each round, the others at each rate that both have.\n\n"
+      "| mode | a request alone | p50 | p95 | p99 | items/s | CPU of a request "
+      "|\n|---|---|---|---|---|---|---|\n",
+      options.with_page ? "With the page open / without it (a request alone has no page in both)"
+                        : "This build / the other one");
   for (std::size_t i = 0; i < all.size() / 2; ++i) {
     const LoadFigures& ours = all[i];
     const LoadFigures& other = all[i + all.size() / 2];
@@ -172,7 +183,8 @@ void PrintLoadRatios(const std::vector<LoadFigures>& all) {
       std::printf(" %s |",
                   RatioText(Ratios(LatenciesMs(ours, share), LatenciesMs(other, share))).c_str());
     }
-    std::printf(" %s |\n", RatioText(Ratios(Throughputs(ours), Throughputs(other))).c_str());
+    std::printf(" %s | %s |\n", RatioText(Ratios(Throughputs(ours), Throughputs(other))).c_str(),
+                RatioText(Ratios(CpuOfRequests(ours), CpuOfRequests(other))).c_str());
   }
 }
 
@@ -281,8 +293,8 @@ void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
       "large, "
       "other programs used the machine.\n");
   PrintBest(options, all);
-  if (transports.size() == 2) {
-    PrintLoadRatios(all);
+  if (transports.size() == 2 || options.with_page) {
+    PrintLoadRatios(options, all);
   }
 }
 
@@ -298,6 +310,7 @@ void PrintLoadJson(const ServiceTitle& title, const LoadOptions& options,
   result["limit_ms"] = options.limit_ms;
   result["timeout_ms"] = options.timeout_ms;
   result["seed"] = options.seed;
+  result["with_page"] = options.with_page;
   result["modes"] = modes;
   result["socket"] = ToJson(transports[0].socket);
   result["http"] = ToJson(transports[0].http);

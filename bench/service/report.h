@@ -26,7 +26,8 @@ void PrintIdleJson(const ServiceTitle& title, const IdleBenchOptions& options,
                    const IdleFigures& figures);
 
 /// `transports` are those of this build, and of the other one if there is one. Of `all`, the second
-/// half then are modes of the other one, in the same order.
+/// half then are modes of the other one, in the same order. With `options.with_page`, the first
+/// half has an open page.
 void PrintLoadTables(const ServiceTitle& title, const LoadOptions& options,
                      const std::vector<TransportFigures>& transports,
                      const std::vector<LoadFigures>& all);

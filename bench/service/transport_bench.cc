@@ -6,58 +6,16 @@
 #include <string>
 #include <utility>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/service/http_client.h"
 #include "bench/service/token_request.h"
 #include "launcher/client/client.h"
 
 namespace scorecast::bench {
 namespace {
 
-namespace http = boost::beast::http;
-using boost::asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
-
-/// A connection to a service over HTTP, which is kept. Calls block. Throws std::runtime_error if
-/// the connection fails.
-class HttpClient {
- public:
-  /// `address`: HOST:PORT.
-  explicit HttpClient(const std::string& address);
-
-  /// Posts a body of JSON and returns that of the response. Throws if its code is not 200.
-  std::string Post(const std::string& path, const std::string& body);
-
- private:
-  boost::asio::io_context io_;
-  boost::beast::tcp_stream stream_;
-  boost::beast::flat_buffer received_;
-};
-
-HttpClient::HttpClient(const std::string& address) : stream_(io_) {
-  const std::size_t colon = address.rfind(':');
-  stream_.connect(tcp::resolver(io_).resolve(address.substr(0, colon), address.substr(colon + 1)));
-  stream_.socket().set_option(tcp::no_delay(true));
-}
-
-std::string HttpClient::Post(const std::string& path, const std::string& body) {
-  http::request<http::string_body> request{http::verb::post, path, 11, body};
-  request.set(http::field::host, "localhost");
-  request.set(http::field::content_type, "application/json");
-  request.prepare_payload();
-  http::write(stream_, request);
-  http::response<http::string_body> response;
-  http::read(stream_, received_, response);
-  if (response.result() != http::status::ok) {
-    throw std::runtime_error("the service refused a request: " + response.body());
-  }
-  return std::move(response.body());
-}
 
 double MsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -105,7 +63,7 @@ std::vector<TransportFigures> RunTransportBench(const std::vector<const ServiceP
   for (const ServiceProcess* service : services) {
     sides.push_back(std::make_unique<Side>(*service));
   }
-  std::uint64_t number = 1U << 20U;  // Requests of the other measurements have smaller numbers.
+  std::uint64_t number = 1U << 20U;  // Requests of the other measurements have other numbers.
   for (int round = -1; round < rounds; ++round) {
     const v1::Request on_socket = TokenRequest(workload, ++number, vocab_size);
     const v1::Request over_http = TokenRequest(workload, ++number, vocab_size);

@@ -55,6 +55,7 @@ async function ask() {
     await readAnswer(own.signal);
   } catch (fault) {
     if (!own.signal.aborted) {
+      byId("answered").hidden = byId("answer").textContent === "";
       byId("ask-fault").textContent = faultText(fault);
     }
   }
@@ -65,11 +66,11 @@ async function ask() {
   }
 }
 
-function offerQuestions() {
+function offerQuestions(isOffered) {
   if (byId("documents").value === "") {
     byId("documents").value = ["Anna lives in Oslo. Anna works as a baker.", "The red key is in the kitchen.",
       "The blue key is in the tower.", "The green ring costs 12 coins."].join("\n");
     byId("question").value = "Where is the red key?";
   }
-  byId("ask-section").hidden = false;
+  byId("ask-section").hidden = !isOffered;
 }

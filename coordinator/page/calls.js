@@ -46,7 +46,8 @@ function faultText(fault) {
 // The reply to a GET, or to a POST if there is a body. URLs are relative, because a proxy may serve the page elsewhere
 // than at the root. Throws Refused.
 async function call(path, body, signal) {
-  const headers = apiKey === "" ? {} : {Authorization: `Bearer ${apiKey}`};
+  const key = apiKey;
+  const headers = key === "" ? {} : {Authorization: `Bearer ${key}`};
   const options = {headers, signal, cache: "no-store"};
   if (body !== undefined) {
     options.method = "POST";
@@ -56,7 +57,8 @@ async function call(path, body, signal) {
   const reply = await fetch(path, options);
   if (!reply.ok) {
     const refused = new Refused(reply.status, messageOf(await reply.json().catch(() => null), reply.status));
-    if (refused.status === 401) {
+    // Another reply may have led to another key meanwhile.
+    if (refused.status === 401 && key === apiKey) {
       askForKey(refused.message);
     }
     throw refused;
@@ -76,7 +78,7 @@ async function* eventsOf(reply) {
   for (;;) {
     const {value, done} = await reader.read();
     if (done) {
-      return;
+      throw new Error("the reply has no end");
     }
     text += decoder.decode(value, {stream: true});
     const events = text.split("\n\n");
@@ -95,9 +97,18 @@ async function* eventsOf(reply) {
   }
 }
 
+// A key of "" is none.
+function setKey(key) {
+  apiKey = key;
+  storedKey.set(key);
+  byId("forget").hidden = key === "";
+}
+
+// Asks the reader. A key that was refused is of no more use.
 function askForKey(message) {
   // Without a key, the service's message says nothing new.
   byId("key-fault").textContent = apiKey === "" ? "" : message;
+  setKey("");
   if (byId("key-section").hidden) {
     byId("key-section").hidden = false;
     byId("key").focus();
@@ -105,9 +116,7 @@ function askForKey(message) {
 }
 
 function useKey(key) {
-  apiKey = key;
-  storedKey.set(key);
-  byId("forget").hidden = key === "";
+  setKey(key);
   byId("key-section").hidden = true;
   byId("key").value = "";
 }

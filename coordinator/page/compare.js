@@ -60,24 +60,23 @@ function lengthsOf(scores) {
   return least >= 0 && most <= 1 ? scores : scores.map((score) => most > least ? (score - least) / (most - least) : 1);
 }
 
-// A line with a bar. `name` may be empty.
-function scoreLine(name, score, length) {
-  const value = score.toFixed(4);
-  const label = `${name === "" ? "score" : name} ${value}`;
-  const children = [bar([length], label), element("span", "", value)];
-  return name === "" ? element("div", "score", ...children)
-    : element("div", "score named", element("span", "", name), ...children);
-}
-
-function resultItem(text, lines, isFirst) {
-  return element("li", isFirst ? "first" : "", element("p", "", text), ...lines);
+// A text with lines of a bar each. `names`: those of the lines; null if there is one, which needs none.
+function resultItem(text, names, scores, lengths, isFirst) {
+  const lines = scores.map((score, i) => {
+    const value = score.toFixed(4);
+    const name = names === null ? null : names[i] || String(i);
+    return element("div", "score", ...(name === null ? [] : [element("span", "", name)]),
+      bar([lengths[i]], `${name === null ? "score" : name} ${value}`), element("span", "", value));
+  });
+  return element("li", isFirst ? "first" : "", element("p", "", text),
+    element("div", names === null ? "scores" : "scores named", ...lines));
 }
 
 async function rerank(query, texts, signal) {
   const reply = await callJson("v1/rerank", {query, documents: texts}, signal);
   const lengths = lengthsOf(reply.results.map((result) => result.relevance_score));
   const items = reply.results.map(({index, relevance_score: score}, i) =>
-    resultItem(texts[index], [scoreLine("", score, lengths[i])], i === 0));
+    resultItem(texts[index], null, [score], [lengths[i]], i === 0));
   return {reply, items};
 }
 
@@ -86,11 +85,7 @@ async function score(query, texts, signal) {
   const kind = classNames === null ? {labels: names} : {};
   const items = texts.map(continued);
   const reply = await callJson("v1/score", {query, items, ...kind, apply_softmax: true}, signal);
-  return {
-    reply,
-    items: reply.scores.map((scores, i) => resultItem(texts[i],
-      scores.map((one, label) => scoreLine(names[label] || String(label), one, one)), false)),
-  };
+  return {reply, items: reply.scores.map((scores, i) => resultItem(texts[i], names, scores, scores, false))};
 }
 
 let comparing = new AbortController();
@@ -117,11 +112,14 @@ async function compare() {
   }
 }
 
-// `modes`: which of "rerank" and "score" the model has.
-function offerComparison(modes, classes) {
+// `modes`: which of "rerank" and "score" the model has. The chosen one stays if it is among them.
+function offerComparison({modes, classes, about}) {
   classNames = classes;
-  byId("compare").elements.mode.value = modes[0];
+  if (byId("compare-section").hidden || !modes.includes(mode())) {
+    byId("compare").elements.mode.value = modes[0];
+  }
   byId("modes").hidden = modes.length < 2;
+  byId("about").textContent = about;
   showExample();
   byId("compare-section").hidden = false;
 }

@@ -34,6 +34,11 @@ function cacheUse(usage) {
   return made;
 }
 
+// What a bar's "first" or "second" share is, or a plot's line, behind a piece of its colour.
+function named(place, text) {
+  return element("span", "named", element("i", `swatch ${place}`), text);
+}
+
 const PLOT_WIDTH = 120;
 const PLOT_HEIGHT = 40;
 
@@ -45,8 +50,17 @@ function svg(name, attributes) {
   return made;
 }
 
-// The parts of a line without gaps: each a list of points. A value may be null.
-function piecesOf(values, length, most) {
+// The least of 1, 2, 5, 10, 20, … that is no less than a value, also of 0.5, 0.2, …; for 0 it is 1.
+function roundedUp(value) {
+  if (value <= 0) {
+    return 1;
+  }
+  const unit = 10 ** Math.floor(Math.log10(value));
+  return unit * [1, 2, 5, 10].find((step) => step * unit >= value * (1 - 1e-9));
+}
+
+// The parts of a line without gaps: each a list of points. `values` and their times; a value may be null.
+function piecesOf(values, times, end, top) {
   const pieces = [];
   let piece = null;
   values.forEach((value, i) => {
@@ -57,8 +71,8 @@ function piecesOf(values, length, most) {
     if (piece === null) {
       pieces.push(piece = []);
     }
-    const x = (length - values.length + i) / (length - 1) * PLOT_WIDTH;
-    piece.push([x.toFixed(2), (PLOT_HEIGHT * (1 - value / most)).toFixed(2)]);
+    const x = (1 - (end - times[i]) / WINDOW_SECONDS) * PLOT_WIDTH;
+    piece.push([x.toFixed(2), (PLOT_HEIGHT * (1 - value / top)).toFixed(2)]);
   });
   return pieces;
 }
@@ -75,13 +89,12 @@ function areaUnder(points) {
 
 // A small plot with its title and its last value.
 class Plot {
-  constructor(title, {length, format, most = 0, id}) {
+  constructor(title, {format, top = 0, id}) {
     this.title = title;
-    this.length = length;
     this.format = format;
-    this.most = most;
-    this.highest = element("span", "highest");
-    this.value = element("span", "value");
+    this.fixedTop = top;
+    this.value = element("p", "value");
+    this.top = element("span", "top");
     this.detail = element("p", "detail");
     this.area = svg("path", {class: "area"});
     this.first = svg("path", {});
@@ -90,25 +103,30 @@ class Plot {
       class: "plot", viewBox: `0 0 ${PLOT_WIDTH} ${PLOT_HEIGHT}`, preserveAspectRatio: "none", role: "img",
     });
     this.figure.append(this.area, this.second, this.first);
-    this.item = element("li", "", element("p", "head", title), element("p", "head", this.value, this.highest),
-      this.figure, this.detail);
+    const times = element("p", "times", element("span", "", "2 min ago"), element("span", "", "now"));
+    times.setAttribute("aria-hidden", "true");
+    this.top.setAttribute("aria-hidden", "true");
+    this.item = element("li", "", element("p", "head", title), this.value,
+      element("div", "frame", this.top, this.figure), times, this.detail);
     this.item.id = id;
   }
 
-  // `second`: values of a line behind that of `values`, or none.
-  show(values, detail, second = []) {
+  // `points`: values at times up to `end`, and values of a second line. `detail`: a text, or parts of one.
+  show(points, end, detail) {
+    const values = points.map((point) => point.value);
+    const second = points.map((point) => point.second);
+    const times = points.map((point) => point.seconds);
     const known = [...values, ...second].filter((value) => value !== null);
-    const highest = Math.max(this.most, ...known);
-    const most = highest > 0 ? highest : 1;
-    const pieces = piecesOf(values, this.length, most);
+    const top = this.fixedTop || roundedUp(Math.max(0, ...known));
+    const pieces = piecesOf(values, times, end, top);
     this.area.setAttribute("d", pieces.map(areaUnder).join(""));
     this.first.setAttribute("d", pieces.map(lineThrough).join(""));
-    this.second.setAttribute("d", piecesOf(second, this.length, most).map(lineThrough).join(""));
-    const last = values.length > 0 ? values[values.length - 1] : null;
+    this.second.setAttribute("d", piecesOf(second, times, end, top).map(lineThrough).join(""));
+    const last = values[values.length - 1];
     const now = last === null ? "–" : this.format(last);
     this.value.textContent = now;
-    this.highest.textContent = this.most > 0 || known.length === 0 ? "" : `max ${this.format(Math.max(...known))}`;
-    this.detail.textContent = detail;
+    this.top.textContent = known.length === 0 ? "" : this.format(top);
+    this.detail.replaceChildren(...[detail].flat());
     this.figure.setAttribute("aria-label", `${this.title}: ${last === null ? "none" : now} now` +
       (known.length > 0 ? `, at most ${this.format(Math.max(...known))} in the last two minutes` : ""));
   }

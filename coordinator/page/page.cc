@@ -13,15 +13,17 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// The source of a Content-Security-Policy that allows one text: 'sha256-…'.
-std::string HashSource(std::string_view text) {
+/// The SHA-256 of a text in base64.
+std::string Digest(std::string_view text) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
   unsigned char base64[4 * (SHA256_DIGEST_LENGTH / 3 + 1) + 1];
   const int bytes = EVP_EncodeBlock(base64, digest, SHA256_DIGEST_LENGTH);
-  return "'sha256-" +
-         std::string(reinterpret_cast<const char*>(base64), static_cast<std::size_t>(bytes)) + "'";
+  return {reinterpret_cast<const char*>(base64), static_cast<std::size_t>(bytes)};
 }
+
+/// The source of a Content-Security-Policy that allows one text.
+std::string HashSource(std::string_view text) { return "'sha256-" + Digest(text) + "'"; }
 
 /// Puts a text into an element that is empty, and of which there is one. `element`: "style".
 void Fill(std::string& html, const std::string& element, std::string_view text) {
@@ -44,12 +46,15 @@ ResourceContent PageContent() {
                        HashSource(style) +
                        "; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
                        "frame-ancestors 'none'";
+  std::string digest = Digest(html);
   return {.content_type = "text/html; charset=utf-8",
           .body = std::move(html),
           .fields = {{"Content-Security-Policy", std::move(policy)},
                      {"X-Content-Type-Options", "nosniff"},
                      {"Referrer-Policy", "no-referrer"},
-                     {"Cache-Control", "no-cache"}}};
+                     // Browsers keep the page, and ask whether it has changed.
+                     {"Cache-Control", "no-cache"}},
+          .entity_tag = std::move(digest)};
 }
 
 }  // namespace

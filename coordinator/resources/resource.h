@@ -16,6 +16,9 @@ struct ResourceContent {
   std::string content_type = "application/json";
   std::string body;
   ReplyFields fields = {};  ///< Further fields of the reply's header.
+  /// Differs from that of every other content, and has no quotes; empty: none. A client that has
+  /// the content of this ETag already gets a reply without a body.
+  std::string entity_tag = {};
 };
 
 /// A content that any number of replies share, so that each takes no memory for a copy of it.

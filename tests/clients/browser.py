@@ -9,17 +9,23 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 _PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _START_SECONDS = 60
 _WAIT_SECONDS = 60
+_LOADS_ANOTHER_PAGE = "Inspected target navigated or closed"
 
 
 def find_program() -> str | None:
     """The path of a Chromium, or None if there is none."""
     return next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
+
+
+class _Navigated(Exception):
+    """The page was left while the browser ran a script in it."""
 
 
 class Browser:
@@ -73,13 +79,16 @@ class Browser:
 
     def open(self, url: str) -> None:
         """The faults of an earlier page are forgotten."""
+        self._call("Page.navigate", {"url": "about:blank"})
+        self.wait_for("location.href === 'about:blank'")
         self.faults.clear()
         self._call("Page.navigate", {"url": url})
         self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def reload_by(self, script: str) -> None:
         """Waits until the page has been loaded again, which the script does."""
-        self.run(f"globalThis.isOld = true; {script}")
+        with suppress(_Navigated):
+            self.run(f"globalThis.isOld = true; {script}")
         self.wait_for("!globalThis.isOld && document.readyState === 'complete'")
 
     def run(self, script: str) -> Any:
@@ -92,10 +101,16 @@ class Browser:
     def wait_for(self, script: str) -> None:
         """Waits until an expression is true, or an element is there."""
         deadline = time.monotonic() + _WAIT_SECONDS
-        while not self.run(f"!!({script})"):
+        while not self._is_true(script):
             if time.monotonic() > deadline:
                 raise AssertionError(f"never true: {script}; faults: {self.faults}")
             time.sleep(0.05)
+
+    def _is_true(self, script: str) -> bool:
+        try:
+            return self.run(f"!!({script})")
+        except _Navigated:
+            return False
 
     def press(self, key: str, code: int, text: str = "", modifiers: int = 0) -> None:
         """Presses and releases a key. `modifiers`: 2 is Control, 8 is Shift."""
@@ -125,6 +140,8 @@ class Browser:
         while True:
             reply = self._receive(deadline)
             if reply.get("id") == number:
+                if reply.get("error", {}).get("message") == _LOADS_ANOTHER_PAGE:
+                    raise _Navigated()
                 if "error" in reply:
                     raise AssertionError(f"{method}: {reply['error']}")
                 return reply["result"]

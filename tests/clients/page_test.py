@@ -7,13 +7,20 @@ import os
 import tempfile
 import threading
 import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.clients.browser import Browser, find_program
 from tests.clients.classifier_model import write_classifier
 from tests.clients.service import DOCUMENTS, QUERY, RIGHT, Service
 
 KEY = "sk-test-0123456789abcdef"
+GOLDEN = Path(__file__).parents[1] / "golden"
+ENCODERS = GOLDEN / "encoders"
+FAMILIES = GOLDEN / "families"
+MARKUP = "<img src=x onerror=fault()><b>bold</b> &amp;"
 WIDTHS = {"wide": 1100, "phone": 390}
 TAB, ENTER = 9, 13
 
@@ -55,6 +62,36 @@ def wait_for_forms() -> None:
     browser.wait_for(f"!{element('compare-section')}.hidden")
 
 
+def value_of(plot: str) -> str:
+    return browser.run(f"document.querySelector('#plot-{plot} .value').innerText")
+
+
+def compare() -> list[dict[str, Any]]:
+    """Sends the form of texts. The results: texts, names of lines, and lengths and values of their bars."""
+    browser.run(f"{element('compared')}.replaceChildren(); {element('compare')}.requestSubmit()")
+    browser.wait_for("document.querySelector('#compared .use')")
+    return results()
+
+
+def results() -> list[dict[str, Any]]:
+    return browser.run("""[...document.querySelectorAll('#compared li')].map((item) => ({
+        text: item.querySelector('p').innerText,
+        names: [...item.querySelectorAll('.named .score span:first-child')].map((one) => one.innerText),
+        bars: [...item.querySelectorAll('.bar i')]
+            .map((one) => one.getBoundingClientRect().width / one.parentNode.clientWidth),
+        values: [...item.querySelectorAll('.score span:last-child')].map((one) => one.innerText)}))""")
+
+
+def reply_instead(path: str, body: Any, status: int = 200) -> None:
+    """What the page asks of a path gets this reply until the page is loaded again. `body`: a text, or JSON."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    browser.run(f"""(() => {{
+        const others = globalThis.fetch;
+        globalThis.fetch = (url, options) => url !== {json.dumps(path)} ? others(url, options)
+          : Promise.resolve(new Response({json.dumps(text)}, {{status: {status}}}));
+    }})()""")
+
+
 class Load:
     """A client that reranks all the time, until the `with` statement ends."""
 
@@ -92,14 +129,6 @@ class Page(unittest.TestCase):
     def tearDown(self) -> None:
         self.assertEqual(browser.faults, [])
 
-    def results(self) -> list[dict[str, str]]:
-        """The texts of the results, and the lengths and values of their bars."""
-        return browser.run("""[...document.querySelectorAll('#compared li')].map((item) => ({
-            text: item.querySelector('p').innerText,
-            bars: [...item.querySelectorAll('.bar i')]
-                .map((one) => one.getBoundingClientRect().width / one.parentNode.clientWidth),
-            values: [...item.querySelectorAll('.score span:last-child')].map((one) => one.innerText)}))""")
-
     def test_shows_ranks_and_load(self) -> None:
         ranks = [(rank["rank"], rank["host"]) for rank in self.service.get("/ready")["ranks"]]
         self.assertEqual(len(ranks), 2)
@@ -107,13 +136,14 @@ class Page(unittest.TestCase):
         for number, host in ranks:
             self.assertIn(f"Rank {number} on {host}", text_of("ranks"))
         self.assertEqual(text_of("state"), "ready")
+        self.assertFalse(is_shown("trouble"))
         # Rates need two samples.
         for plot in ("requests", "tokens", "latency"):
             browser.wait_for(f"parseFloat(document.querySelector('#plot-{plot} .value').innerText) > 0")
             self.assertIn("M", browser.run(f"document.querySelector('#plot-{plot} path:last-child').getAttribute('d')"))
         browser.wait_for(f"/% computing/.test({element('ranks')}.innerText)")
         for plot in ("waiting", "running", "cache"):
-            self.assertNotEqual(browser.run(f"document.querySelector('#plot-{plot} .value').innerText"), "–", plot)
+            self.assertNotEqual(value_of(plot), "–", plot)
 
     def test_reranks(self) -> None:
         fill("texts", "\n".join(DOCUMENTS))
@@ -121,8 +151,9 @@ class Page(unittest.TestCase):
         browser.press("Enter", ENTER, "\r")
         browser.wait_for(f"document.querySelectorAll('#compared li').length == {len(DOCUMENTS)}")
         expected = self.service.post("/v1/rerank", {"query": QUERY, "documents": DOCUMENTS})["results"]
-        shown = self.results()
+        shown = results()
         self.assertEqual([one["text"] for one in shown], [DOCUMENTS[result["index"]] for result in expected])
+        self.assertEqual(text_of("about"), "")
         self.assertEqual(shown[0]["text"], DOCUMENTS[RIGHT])
         for one, result in zip(shown, expected, strict=True):
             self.assertEqual(one["values"], [f"{result['relevance_score']:.4f}"])
@@ -135,13 +166,13 @@ class Page(unittest.TestCase):
         items = ["Paris", "Rome"]
         fill("query", "The capital of France is")
         fill("texts", "\n".join(items))
-        browser.run(f"{element('compare')}.requestSubmit()")
-        browser.wait_for("document.querySelectorAll('#compared li').length == 2")
+        shown = compare()
         expected = self.service.post("/v1/score", {
             "query": "The capital of France is", "items": [f" {item}" for item in items], "labels": [" yes", " no"],
             "apply_softmax": True})["scores"]
-        for one, item, scores in zip(self.results(), items, expected, strict=True):
+        for one, item, scores in zip(shown, items, expected, strict=True):
             self.assertEqual(one["text"], item)
+            self.assertEqual(one["names"], ["yes", "no"])
             self.assertEqual(one["values"], [f"{score:.4f}" for score in scores])
 
     def test_says_why_it_was_refused(self) -> None:
@@ -149,7 +180,54 @@ class Page(unittest.TestCase):
         fill("labels", "no single token")
         browser.run(f"{element('compare')}.requestSubmit()")
         browser.wait_for(f"{element('compare-fault')}.innerText.includes('no single token')")
+        fill("longest", "4000")  # The model has fewer positions.
+        browser.run(f"{element('ask')}.requestSubmit()")
+        browser.wait_for(f"{element('ask-fault')}.innerText.includes('not 4000')")
+        self.assertFalse(is_shown("answered"))
         browser.faults.clear()  # Browsers log replies of 4xx.
+
+    def test_says_what_went_wrong_on_the_way(self) -> None:
+        reply_instead("v1/rerank", "<h1>Bad Gateway</h1>", 502)
+        browser.run(f"{element('compare')}.requestSubmit()")
+        browser.wait_for(f"{element('compare-fault')}.innerText === 'The service replied with 502.'")
+        delta = {"object": "chunked.delta", "text": " The first words"}
+        fault = {"object": "error", "message": "Rank 1 has ended.", "code": 503}
+        for rest, message in ((f"data: {json.dumps(fault)}\n\ndata: [DONE]\n\n", "Rank 1 has ended."),
+                              ("", "The service cannot be reached (the reply has no end).")):
+            reply_instead("v1/chunked", f"data: {json.dumps(delta)}\n\n{rest}")
+            browser.run(f"{element('ask')}.requestSubmit()")
+            browser.wait_for(f"{element('ask-fault')}.innerText === {json.dumps(message)}")
+            self.assertEqual(text_of("answer"), "The first words")
+
+    def test_shows_a_service_that_is_not_ready(self) -> None:
+        ranks = self.service.get("/ready")["ranks"]
+        ranks[1] |= {"state": "starting"}
+        reply_instead("ready", {"status": "not ready", "reason": "rank 1 is starting", "ranks": ranks}, 503)
+        browser.wait_for(f"{element('state')}.innerText === 'not ready'")
+        self.assertEqual(text_of("trouble"), "The service is not ready: rank 1 is starting.")
+        self.assertIn("starting", text_of("ranks"))
+
+    def test_shows_markup_as_text(self) -> None:
+        browser.run("globalThis.fault = () => { throw new Error('a script of a text has run') }")
+        count = "document.querySelectorAll('img, b, script').length"
+        before = browser.run(count)
+        fill("query", MARKUP)
+        fill("texts", f"{MARKUP}\n{QUERY}")
+        self.assertIn(MARKUP, [one["text"] for one in compare()])
+        browser.run("document.querySelector('[name=mode][value=score]').click()")
+        fill("labels", MARKUP)
+        browser.run(f"{element('compare')}.requestSubmit()")
+        browser.wait_for(f"{element('compare-fault')}.innerText.includes({json.dumps(MARKUP)})")
+        browser.faults.clear()  # As above.
+        host = self.service.get("/ready")["ranks"][0] | {"host": MARKUP}
+        reply_instead("ready", {"status": "ready", "ranks": [host]})
+        browser.wait_for(f"{element('ranks')}.innerText.includes({json.dumps(MARKUP)})")
+        last = {"outputs": [{"text": MARKUP}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+        reply_instead("v1/chunked", f"data: {json.dumps(last)}\n\ndata: [DONE]\n\n")
+        browser.run(f"{element('ask')}.requestSubmit()")
+        browser.wait_for("document.querySelector('#answer-use .use')")
+        self.assertEqual(text_of("answer"), MARKUP)
+        self.assertEqual(browser.run(count), before)
 
     def test_streams_answers_and_shows_what_was_cached(self) -> None:
         # Other documents than those of the page, which another test may have asked about.
@@ -207,41 +285,116 @@ class Page(unittest.TestCase):
 
 
 class OtherServices(unittest.TestCase):
-    def test_asks_for_a_key(self) -> None:
-        with tempfile.TemporaryDirectory() as directory:
-            keys = Path(directory) / "keys"
-            keys.touch(0o600)
-            keys.write_text(f"tester {KEY}\n")
-            with Service("--api-keys", str(keys)) as service:
-                open_page(service)
-                browser.wait_for(f"!{element('key-section')}.hidden")
-                browser.wait_for("document.querySelectorAll('#ranks li').length == 1")  # /ready needs no key.
-                self.assertFalse(is_shown("compare-section"))
-                browser.type("wrong")  # The field has the focus.
-                browser.press("Enter", ENTER, "\r")
-                browser.wait_for(f"{element('key-fault')}.innerText !== ''")
-                fill("key", KEY)
-                browser.press("Enter", ENTER, "\r")
-                wait_for_forms()
-                self.assertFalse(is_shown("key-section"))
-                browser.wait_for("document.querySelector('#plot-requests .detail').innerText !== ''")
-                browser.reload_by("location.reload()")
-                wait_for_forms()
-                browser.reload_by(f"{element('forget')}.click()")
-                browser.wait_for(f"!{element('key-section')}.hidden")
-                self.assertFalse(is_shown("forget"))
+    def setUp(self) -> None:
+        self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def test_offers_what_the_model_can_do(self) -> None:
-        with tempfile.TemporaryDirectory() as directory:
-            write_classifier(Path(directory), yes=1, no=2)
-            with Service(model=Path(directory)) as service:
-                open_page(service)
-                wait_for_forms()
-                self.assertFalse(is_shown("modes"))
-                self.assertFalse(is_shown("ask-section"))
-                browser.run(f"{element('compare')}.requestSubmit()")
-                browser.wait_for("document.querySelectorAll('#compared li').length > 1")
-                self.assertEqual(browser.faults, [])
+    @contextmanager
+    def page_of(self, *flags: str, **options: Any) -> Iterator[Service]:
+        with Service(*flags, **options) as service:
+            open_page(service)
+            wait_for_forms()
+            yield service
+            self.assertEqual(browser.faults, [])
+
+    def expect_comparison_only(self, kind: str, about: str) -> None:
+        self.assertIn(f" · {kind} · ", text_of("model"))
+        self.assertIn(about, text_of("about"))
+        for name in ("modes", "labels", "ask-section"):
+            self.assertFalse(is_shown(name), name)
+
+    def test_asks_for_a_key(self) -> None:
+        keys = self.directory / "keys"
+        keys.touch(0o600)
+        keys.write_text(f"tester {KEY}\n")
+        with Service("--api-keys", str(keys)) as service:
+            open_page(service)
+            browser.wait_for(f"!{element('key-section')}.hidden")
+            browser.wait_for("document.querySelectorAll('#ranks li').length == 1")  # /ready needs no key.
+            for name in ("compare-section", "ask-section", "plots", "forget"):
+                self.assertFalse(is_shown(name), name)
+            self.assertEqual(text_of("key-fault"), "")
+            browser.type("wrong")  # The field has the focus.
+            browser.press("Enter", ENTER, "\r")
+            browser.wait_for(f"{element('key-fault')}.innerText !== ''")
+            self.assertEqual(text_of("key-fault"), "The API key is not one of this server's.")
+            self.assertFalse(is_shown("forget"))
+            self.assertEqual(browser.run("sessionStorage.length"), 0)
+            fill("key", KEY)
+            browser.press("Enter", ENTER, "\r")
+            wait_for_forms()
+            self.assertFalse(is_shown("key-section"))
+            browser.wait_for("document.querySelector('#plot-requests .detail').innerText !== ''")
+            browser.reload_by("location.reload()")
+            wait_for_forms()
+            browser.reload_by(f"{element('forget')}.click()")
+            browser.wait_for(f"!{element('key-section')}.hidden")
+            self.assertFalse(is_shown("forget"))
+
+    def test_offers_what_a_reranker_does(self) -> None:
+        write_classifier(self.directory, yes=1, no=2)
+        with self.page_of(model=self.directory):
+            self.expect_comparison_only("reranker", "gives a pair of texts one score")
+            self.assertGreater(len(compare()), 1)
+
+    def test_offers_what_an_embedder_does(self) -> None:
+        with self.page_of(model=ENCODERS / "qwen3-embed", reranks=False) as service:
+            self.expect_comparison_only("embedding model", "by their cosines with the query")
+            fill("query", QUERY)
+            fill("texts", "\n".join(DOCUMENTS))
+            expected = service.post("/v1/rerank", {"query": QUERY, "documents": DOCUMENTS})["results"]
+            shown = compare()
+            self.assertEqual([one["text"] for one in shown], [DOCUMENTS[result["index"]] for result in expected])
+            self.assertEqual([one["values"] for one in shown], [[f"{result['relevance_score']:.4f}"] for result in expected])
+
+    def test_offers_what_a_classifier_does(self) -> None:
+        model = ENCODERS / "bert-classifier-labels"
+        names = list(json.loads((model / "config.json").read_text())["id2label"].values())
+        with self.page_of(model=model, reranks=False) as service:
+            self.expect_comparison_only("classifier", "the probabilities of its classes")
+            fill("query", QUERY)
+            fill("texts", "\n".join(DOCUMENTS))
+            expected = service.post("/v1/score", {"query": QUERY, "items": [f" {text}" for text in DOCUMENTS],
+                                                  "apply_softmax": True})["scores"]
+            for one, text, scores in zip(compare(), DOCUMENTS, expected, strict=True):
+                self.assertEqual(one["text"], text)
+                self.assertEqual(one["names"], names)
+                self.assertEqual(one["values"], [f"{score:.4f}" for score in scores])
+            lefts = browser.run("[...document.querySelectorAll('#compared .scores .bar')].map((one) => one.offsetLeft)")
+            self.assertEqual(len(set(lefts)), 1, "bars that begin at one place can be compared")
+
+    def test_says_what_a_model_without_a_tokenizer_does_not(self) -> None:
+        with Service("--served-model-name", MARKUP, model=FAMILIES / "qwen3", reranks=False) as service:
+            open_page(service)
+            wait_for_forms()
+            self.assertEqual(text_of("about"), "This service does not rerank: the model directory has no tokenizer.")
+            self.assertIn(f"{MARKUP} · language model · ", text_of("model"))
+            self.assertEqual(browser.run("document.querySelectorAll('img, b').length"), 0)
+            self.assertFalse(is_shown("modes"))
+            self.assertTrue(is_shown("labels"))
+            self.assertTrue(is_shown("ask-section"))
+            browser.run(f"{element('compare')}.requestSubmit()")
+            browser.wait_for(f"{element('compare-fault')}.innerText.startsWith('This model has no tokenizer')")
+
+    def test_waits_for_a_service_that_comes_back(self) -> None:
+        with self.page_of() as service:
+            port = int(service.address.rpartition(":")[2])
+            self.assertTrue(is_shown("ask-section"))
+            browser.wait_for("document.querySelector('#plot-requests .value').innerText !== '–'")
+        browser.wait_for(f"{element('state')}.innerText === 'cannot be reached'")
+        self.assertIn("This page asks again", text_of("trouble"))
+        browser.wait_for("document.querySelector('#plot-waiting .value').innerText === '–'")
+        self.assertEqual(value_of("requests"), "–")
+        browser.run(f"{element('compare')}.requestSubmit()")
+        browser.wait_for(f"{element('compare-fault')}.innerText.startsWith('The service cannot be reached')")
+        # Another model, so that what the page offers changes, too.
+        with Service(model=ENCODERS / "qwen3-embed", reranks=False, http_port=port):
+            browser.wait_for(f"{element('state')}.innerText === 'ready'")
+            self.assertFalse(is_shown("trouble"))
+            browser.wait_for(f"{element('model')}.innerText.includes('embedding model')")
+            self.expect_comparison_only("embedding model", "by their cosines with the query")
+            self.assertGreater(len(compare()), 1)
+            self.assertEqual(text_of("compare-fault"), "")
+            browser.wait_for("document.querySelector('#plot-requests .value').innerText !== '–'")
 
 
 # Controls that have no name for those who do not see them.

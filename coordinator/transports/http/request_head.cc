@@ -155,6 +155,7 @@ void HeadParser::Interpret() {
   head_.content_type = ListOf(fields, http::field::content_type);
   head_.content_encoding = EncodingOf(ListOf(fields, http::field::content_encoding));
   head_.accept_encoding = ListOf(fields, http::field::accept_encoding);
+  head_.if_none_match = ListOf(fields, http::field::if_none_match);
   head_.host = AuthorityOf(ToString(fields.target()));
   if (head_.host.empty()) {
     head_.host = value(http::field::host);

@@ -1,8 +1,10 @@
 #include "coordinator/transports/web/field_value.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "coordinator/request/request_error.h"
+#include "proto/base/trimmed.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -27,6 +29,27 @@ bool EqualsWithoutCase(std::string_view a, std::string_view b) {
 
 std::string EncodingOf(std::string content_encoding) {
   return EqualsWithoutCase(content_encoding, "identity") ? "" : content_encoding;
+}
+
+bool NamesEntityTag(std::string_view if_none_match, std::string_view entity_tag) {
+  constexpr std::string_view kBetween = ", \t";
+  std::string_view rest = proto::Trimmed(if_none_match, kBetween);
+  if (rest == "*") {
+    return true;
+  }
+  while (!rest.empty()) {
+    // A weak one names the same content.
+    rest.remove_prefix(rest.starts_with("W/") ? 2 : 0);
+    const std::size_t end = rest.starts_with('"') ? rest.find('"', 1) : std::string_view::npos;
+    if (end == std::string_view::npos) {
+      return false;
+    }
+    if (rest.substr(0, end + 1) == entity_tag) {
+      return true;
+    }
+    rest = proto::Trimmed(rest.substr(end + 1), kBetween);
+  }
+  return false;
 }
 
 std::optional<proto::Error> ContentTypeFault(std::string_view content_type) {

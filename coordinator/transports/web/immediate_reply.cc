@@ -7,6 +7,8 @@
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/request_log.h"
+#include "coordinator/transports/web/field_value.h"
+#include "coordinator/transports/web/reply_coding.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -15,19 +17,35 @@ namespace {
 /// themselves takes longer.
 constexpr std::size_t kCopiedBytes = std::size_t{4} << 10;
 
+/// The ETag of a content that is sent in a coding; empty if it has none. What is compressed has
+/// another one, because its bytes are others.
+std::string EntityTagOf(const ResourceContent& content, std::optional<ContentCoding> coding) {
+  return content.entity_tag.empty()
+             ? std::string()
+             : '"' + content.entity_tag + (coding ? "-" + std::string(NameOf(*coding)) : "") + '"';
+}
+
 /// The reply to a GET or a HEAD. Throws what the resource throws.
-ImmediateReply ResourceReply(const WebServer& server, const Route& route, ReplyWriter& writer) {
+ImmediateReply ResourceReply(const WebServer& server, const WebRequest& request, const Route& route,
+                             ReplyWriter& writer) {
   const SharedContent content = route.Content();
   const std::string& body = content->body;
-  if (body.size() <= kCopiedBytes) {
+  if (body.size() <= kCopiedBytes && content->entity_tag.empty()) {
     return {writer.Whole(content->status, content->content_type, body, content->fields)};
   }
   const std::optional<ContentCoding> coding = writer.CodingOfBody(body.size());
+  ReplyFields fields = content->fields;
+  if (const std::string tag = EntityTagOf(*content, coding); !tag.empty()) {
+    fields.push_back({"ETag", tag});
+    if (NamesEntityTag(request.if_none_match, tag)) {
+      return {writer.NotModified(body.size(), std::move(fields))};
+    }
+  }
   std::shared_ptr<const std::string> sent =
       coding ? server.compressed.Get(route.resource->path, content, *coding)
              : std::shared_ptr<const std::string>(content, &body);
   std::string header = writer.BeforeBody(content->status, content->content_type, body.size(),
-                                         sent->size(), coding, content->fields);
+                                         sent->size(), coding, std::move(fields));
   return {std::move(header), writer.is_head() ? nullptr : std::move(sent)};
 }
 
@@ -49,7 +67,7 @@ ImmediateReply ReplyAtOnce(const WebServer& server, const WebRequest& request,
     return {writer.WithoutBody(204, std::move(options_fields))};
   }
   try {
-    return ResourceReply(server, judgement.route, writer);
+    return ResourceReply(server, request, judgement.route, writer);
   } catch (const std::exception& exception) {
     return RefusalReply(judgement, requester, writer, FaultOf(exception));
   }

@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kContentType = "Content-Type";
 
+ReplyField VaryField() { return {"Vary", "Accept-Encoding"}; }
+
 std::string EventOf(std::string_view data) {
   return std::string("data: ").append(data).append("\n\n");
 }
@@ -88,7 +90,7 @@ ReplyFields ReplyWriter::BodyFields(std::string_view content_type, std::size_t w
     all.push_back({"Content-Encoding", std::string(NameOf(*coding))});
   }
   if (IsVariable(whole)) {
-    all.push_back({"Vary", "Accept-Encoding"});
+    all.push_back(VaryField());
   }
   std::ranges::move(fields, std::back_inserter(all));
   return all;
@@ -96,6 +98,13 @@ ReplyFields ReplyWriter::BodyFields(std::string_view content_type, std::size_t w
 
 std::string ReplyWriter::WithoutBody(int status, ReplyFields fields) {
   return WriteHeader(status, WithId(std::move(fields)), std::nullopt);
+}
+
+std::string ReplyWriter::NotModified(std::size_t bytes, ReplyFields fields) {
+  if (IsVariable(bytes)) {
+    fields.push_back(VaryField());
+  }
+  return WithoutBody(304, std::move(fields));
 }
 
 std::string ReplyWriter::ErrorText(const proto::Error& error) const {

@@ -62,6 +62,8 @@ class ReplyWriter {
   /// How a body of `bytes` is to be compressed; nullopt: not at all.
   std::optional<ContentCoding> CodingOfBody(std::size_t bytes) const;
   std::string WithoutBody(int status, ReplyFields fields);
+  /// The 304 in the place of a body of `bytes`, which the client has already. `fields` as in Whole.
+  std::string NotModified(std::size_t bytes, ReplyFields fields);
   /// A reply with the body that the endpoint has for an error. `fields` as in Whole. If the reply
   /// continues a stream, the error is an event.
   std::string Error(const proto::Error& error, ReplyFields fields = {});

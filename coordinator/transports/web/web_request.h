@@ -14,6 +14,7 @@ struct WebRequest {
   std::string content_type;
   std::string content_encoding;  ///< See EncodingOf.
   std::string accept_encoding;
+  std::string if_none_match{};  ///< A front does not pass it on.
 };
 
 }  // namespace scorecast::coordinator

@@ -10,6 +10,7 @@ from scorecast import LLM, SamplingParams, ServiceStartError
 from tests.clients.service import DEMO_MODEL
 
 CHAT_TEMPLATE = Path(__file__).parents[1] / "chat_template.jinja"
+FAMILIES = Path(__file__).parents[2] / "golden" / "families"
 DOCUMENTS = "Read the documents. # # Anna lives in Oslo. # # The red key is in the kitchen. # # "
 GREEDY = SamplingParams(temperature=0, max_tokens=8)
 
@@ -85,6 +86,17 @@ class Generate(unittest.TestCase):
         for token, place in zip(output.prompt_token_ids[1:], output.prompt_logprobs[1:], strict=True):
             assert place is not None
             self.assertIn(token, place)
+        texts = [place[token].decoded_token for token, place in zip(completion.token_ids, completion.logprobs)]
+        self.assertEqual("".join(map(str, texts)), completion.text)
+        texts = [place[token].decoded_token for token, place in zip(output.prompt_token_ids[1:], output.prompt_logprobs[1:]) if place]
+        # Each is spelled as in the middle of a text, so the first one has its space, too.
+        self.assertEqual("".join(map(str, texts)), " The capital of France is")
+
+    def test_a_model_without_a_tokenizer(self) -> None:
+        with LLM(FAMILIES / "qwen3") as other:
+            (output,) = other.generate([5, 6, 7], SamplingParams(temperature=0, max_tokens=1, logprobs=1))
+        (place,) = output.outputs[0].logprobs or []
+        self.assertIsNone(place[output.outputs[0].token_ids[0]].decoded_token)
 
     def test_without_a_limit_a_completion_ends_at_the_last_position(self) -> None:
         (output,) = llm.generate("The capital of France is", SamplingParams(temperature=0, max_tokens=None, ignore_eos=True))

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/access/api_key.h"
+#include "coordinator/status/health.h"
 #include "coordinator/text/files/base64.h"
 #include "tests/coordinator/access/keys_file.h"
 #include "tests/coordinator/transports/http/fake_http_server.h"
@@ -19,6 +20,7 @@ namespace scorecast::coordinator {
 namespace page_test {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 HttpOptions WithPage() {
   HttpOptions options;
@@ -110,6 +112,56 @@ TEST(Page, HasTheSameFieldsWhenItIsCompressed) {
   EXPECT_EQ(compressed.Field("content-encoding"), "gzip");
   EXPECT_LT(compressed.body.size(), plain.body.size() / 2);
   EXPECT_EQ(compressed.Field("content-security-policy"), plain.Field("content-security-policy"));
+}
+
+TEST(Page, IsNotSentToAClientThatHasItAlready) {
+  const FakeHttpServer server({}, WithPage());
+  const HttpReply whole = server.Call(Get("/"));
+  const std::string tag = whole.Field("etag");
+  EXPECT_THAT(tag, MatchesRegex("\"[^\"]+\"")) << "a strong one";
+  EXPECT_EQ(whole.Field("cache-control"), "no-cache");
+  HttpClient client = server.Connect();
+  for (const std::string method : {"GET", "HEAD"}) {
+    client.Send(method + " / HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \"x\", " + tag +
+                "\r\n\r\n");
+    const HttpReply reply = client.Receive(method == "HEAD");
+    EXPECT_EQ(reply.status, 304);
+    EXPECT_EQ(reply.body, "");
+    EXPECT_EQ(reply.Field("content-length"), "");
+    for (const char* const name : {"etag", "cache-control", "content-security-policy"}) {
+      EXPECT_EQ(reply.Field(name), whole.Field(name)) << name;
+    }
+    client.Send(method + " / HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \"x\"\r\n\r\n");
+    const HttpReply other = client.Receive(method == "HEAD");
+    EXPECT_EQ(other.status, 200);
+    EXPECT_EQ(other.Field("etag"), tag);
+    EXPECT_EQ(other.Field("content-length"), std::to_string(whole.body.size()));
+  }
+}
+
+TEST(Page, HasATagOfItsOwnWhenItIsCompressed) {
+  HttpOptions options = WithPage();
+  options.web.compress_from = 1000;
+  const FakeHttpServer server({}, options);
+  const std::string accept = "Accept-Encoding: gzip\r\n";
+  const std::string plain = server.Call(Get("/")).Field("etag");
+  const std::string compressed = server.Call(Get("/", accept)).Field("etag");
+  EXPECT_NE(plain, compressed);
+  const HttpReply kept = server.Call(Get("/", accept + "If-None-Match: " + compressed + "\r\n"));
+  EXPECT_EQ(kept.status, 304);
+  EXPECT_EQ(kept.Field("etag"), compressed);
+  EXPECT_EQ(kept.Field("vary"), "Accept-Encoding");
+  EXPECT_EQ(server.Call(Get("/", accept + "If-None-Match: " + plain + "\r\n")).status, 200);
+  EXPECT_EQ(server.Call(Get("/", "If-None-Match: " + compressed + "\r\n")).status, 200);
+}
+
+TEST(Page, OtherResourcesHaveNoTag) {
+  HttpOptions options = WithPage();
+  options.web.resources.push_back(HealthResource());
+  const FakeHttpServer server({}, options);
+  const HttpReply reply = server.Call(Get("/health", "If-None-Match: *\r\n"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.Field("etag"), "");
 }
 
 }  // namespace page_test

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 from scorecast import calls
 from scorecast.calls import Texts, conversation
 from scorecast.client import Client
-from scorecast.outputs import EmbeddingOutput, EmbeddingRequestOutput, RequestOutput, request_output
+from scorecast.errors import BadRequestError
+from scorecast.outputs import EmbeddingOutput, EmbeddingRequestOutput, RequestOutput, all_logprobs, request_output
 from scorecast.results import ScoreResult
 from scorecast.sampling import SamplingParams
 from scorecast.service import Service, find_binary, flags_of, launcher_of
@@ -76,6 +77,7 @@ class LLM:
             raise TypeError(f"a service that runs has its own flags: base_url= does not go with {', '.join(given)}")
         self.client = Client(base_url, api_key=api_key, timeout=timeout, verify=verify)
         self._shared_client = SharedAsyncClient(self.client.settings)
+        self._token_texts: dict[int, str] = {}
 
     @property
     def url(self) -> str:
@@ -174,6 +176,10 @@ class LLM:
         self.shutdown()
 
     @cached_property
+    def _max_lists(self) -> int:
+        return int(self.client.get("/info")["max_client_batch_size"])
+
+    @cached_property
     def _max_model_len(self) -> int:
         return int(self.client.get("/v1/models")["data"][0]["max_model_len"])
 
@@ -187,7 +193,36 @@ class LLM:
                 body["max_tokens"] = max(self._max_model_len - len(ids), 1)
         body |= {"return_token_ids": True, "return_tokens_as_token_ids": True}
         response = self.client.post("/v1/completions", body)
-        return request_output(given if isinstance(given, str) else None, ids, response)
+        output = request_output(given if isinstance(given, str) else None, ids, response)
+        self._spell(output)
+        return output
+
+    def _spell(self, output: RequestOutput) -> None:
+        """Sets the texts of all tokens with log-probabilities. The service is asked for each text once."""
+        entries = list(all_logprobs(output))
+        if not entries:
+            return
+        unknown = sorted({token for token, _ in entries} - self._token_texts.keys())
+        try:
+            for begin in range(0, len(unknown), self._max_lists):
+                part = unknown[begin : begin + self._max_lists]
+                lead, lead_text = self._lead
+                texts = self._texts_of([[*lead, token] for token in part])
+                self._token_texts.update(zip(part, [text.removeprefix(lead_text) for text in texts], strict=True))
+        except BadRequestError as fault:
+            if fault.reason != "no_tokenizer":
+                raise
+        for token, entry in entries:
+            entry.decoded_token = self._token_texts.get(token)
+
+    @cached_property
+    def _lead(self) -> tuple[list[int], str]:
+        """Tokens that stand before one that is decoded, because some tokenizers drop the space at the beginning of a text."""
+        lead = self.client.tokenize("a", add_special_tokens=False)
+        return lead, self._texts_of([lead])[0]
+
+    def _texts_of(self, lists: list[list[int]]) -> list[str]:
+        return cast("list[str]", self.client.post("/detokenize", {"ids": lists, "skip_special_tokens": False}))
 
     def _embed(self, text: str | Sequence[int]) -> EmbeddingRequestOutput:
         ids = self.client.tokenize(text) if isinstance(text, str) else list(text)

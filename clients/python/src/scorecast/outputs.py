@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,9 @@ _TOKEN_PREFIX = "token_id:"
 
 @dataclass
 class Logprob:
-    """The service gives no `rank` to generated tokens. `decoded_token` is always None: `Client.detokenize` has texts."""
+    """The service gives no `rank` to generated tokens. `decoded_token` is the token's text in the middle of a text; it is None if
+    the model has no tokenizer.
+    """
 
     logprob: float
     rank: int | None = None
@@ -78,6 +80,13 @@ def request_output(prompt: str | None, prompt_token_ids: Sequence[int], response
         outputs=[_completion_output(choice) for choice in response["choices"]],
         num_cached_tokens=details.get("cached_tokens", 0),
     )
+
+
+def all_logprobs(output: RequestOutput) -> Iterator[tuple[int, Logprob]]:
+    """Tokens, each with its entry: those of the prompt, then those of the completions."""
+    for places in (output.prompt_logprobs, *(one.logprobs for one in output.outputs)):
+        for place in places or ():
+            yield from (place or {}).items()
 
 
 def _completion_output(choice: dict[str, Any]) -> CompletionOutput:

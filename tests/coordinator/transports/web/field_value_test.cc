@@ -25,6 +25,17 @@ TEST(ContentType, MustBeJson) {
   }
 }
 
+TEST(EntityTag, IsNamedByItselfInAListOrByAnAsterisk) {
+  for (const std::string names : {R"("a")", R"(W/"a")", R"("b", "a")", R"("b,",W/"a" , "c")", " * ",
+                                  R"("b" "a")", R"("a", b)"}) {
+    EXPECT_TRUE(NamesEntityTag(names, R"("a")")) << names;
+  }
+  for (const std::string names : {"", "a", R"("A")", R"("b", "aa")", R"("b", a")", R"(w/"a")",
+                                  R"("b, "a")", R"("a)", "*, b", R"(b, "a")"}) {
+    EXPECT_FALSE(NamesEntityTag(names, R"("a")")) << names;
+  }
+}
+
 TEST(RequestIdOf, IsTheGivenOneIfItIsHarmless) {
   for (const std::string& id :
        std::vector<std::string>{"a", "3f2a-11:x/y+z=@_.", std::string(128, 'x')}) {
