@@ -238,14 +238,14 @@ def ask(address: Address, source: str, http: bool, request: bytes, seconds: floa
 
 def _parse(message: bytes) -> Response:
     response = Response(0)
-    for number, value in _fields(message):
+    for number, value in fields_of(message):
         if number == 1 and isinstance(value, int):
             response.request_id = value
         elif number == 2 and isinstance(value, bytes):
-            error = dict(_fields(value))
+            error = dict(fields_of(value))
             response.code, response.reason, response.retry_after = error[1], error[2].decode(), error.get(5)
         elif number == 3 and isinstance(value, bytes):
-            fields = list(_fields(value))
+            fields = list(fields_of(value))
             response.result = b"".join(bytes([n]) + v for n, v in fields if n <= 4 and isinstance(v, bytes))
             response.phases = _phases_in(next((v for n, v in fields if n == 8 and isinstance(v, bytes)), b""))
         elif number == 5:
@@ -255,11 +255,12 @@ def _parse(message: bytes) -> Response:
 
 def _phases_in(timings: bytes) -> Phases:
     """Of a Timings."""
-    ms = {number: struct.unpack("<d", value)[0] for number, value in _fields(timings) if isinstance(value, bytes)}
+    ms = {number: struct.unpack("<d", value)[0] for number, value in fields_of(timings) if isinstance(value, bytes)}
     return Phases(ms.get(2, 0.0), ms.get(1, 0.0), ms.get(3, 0.0), ms.get(4, 0.0))
 
 
-def _fields(message: bytes) -> Iterable[tuple[int, int | bytes]]:
+def fields_of(message: bytes) -> Iterable[tuple[int, int | bytes]]:
+    """Numbers and values of a message's fields."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)

@@ -19,8 +19,8 @@ from bench.company.metrics import scrape
 from bench.company.service import ServiceFailed
 from bench.company.wire import Address, ask
 from bench.progress import progress
-from bench.replicas.figures import Figures, Hog, Latency, Survival, Throughput
-from bench.replicas.processes import Fleet, Front, Nginx
+from bench.replicas.figures import Cpu, Figures, Hog, Latency, Survival, Throughput
+from bench.replicas.processes import Fleet, Front, Nginx, Stub
 
 _BODIES = 64  # Different ones.
 _TOKENS = 64  # Of a request.
@@ -81,14 +81,14 @@ def _constant_load(clients: int) -> Load:
 
 
 def _rate(setup: Setup, addresses: Sequence[Address], bodies: Sequence[Body],
-          cpu: Callable[[], float] = lambda: 0.0) -> tuple[float, float, Counter[str]]:
+          cpu_seconds: Callable[[], float] = lambda: 0.0) -> tuple[float, float, Counter[str]]:
     """Asks each address from a process of its own. Returns requests per second, CPU seconds of a request, and failures."""
     with ExitStack() as stack:
         crowds = [stack.enter_context(Clients(address, setup.http, [(_constant_load(_CLIENTS), bodies)])) for address in addresses]
         time.sleep(_RAMP_SECONDS)
-        before, begin = cpu(), time.monotonic()
+        before, begin = cpu_seconds(), time.monotonic()
         time.sleep(setup.settings.seconds)
-        took, used = time.monotonic() - begin, cpu() - before
+        took, used = time.monotonic() - begin, cpu_seconds() - before
         samples = [sample for crowd in crowds for sample in _ended(crowd.stop().samples, begin, begin + took)]
     replies = sum(sample.outcome == OK for sample in samples)
     if not replies:
@@ -113,11 +113,31 @@ def throughput(setup: Setup) -> Iterator[Figures]:
             for figures, proxy in before[::-1] if number % 2 else before:
                 direct, _, failures = _rate(setup, setup.replicas(), bodies)
                 addresses = [proxy.address_for(setup.http)] * len(setup.replicas())
-                through, cpu, more = _rate(setup, addresses, bodies, proxy.cpu_seconds)
+                through, used, more = _rate(setup, addresses, bodies, proxy.cpu_seconds)
                 figures.direct.append(direct)
                 figures.through.append(through)
-                figures.cpu_us.append(1e6 * cpu)
+                figures.cpu_us.append(1e6 * used)
                 figures.failures += failures + more
+    yield from (figures for figures, _ in before)
+
+
+def cpu(setup: Setup) -> Iterator[Figures]:
+    """The front, and over HTTP also nginx if it is installed, before a replica that answers at once."""
+    bodies = setup.bodies()
+    work = setup.settings.work
+    with ExitStack() as stack:
+        stub = stack.enter_context(Stub(work))
+        front = stack.enter_context(setup.front.beside(work / "front-before-stub.log", replicas=stub.list))
+        front.wait_for(["stub"])
+        before: list[tuple[Cpu, Front | Nginx]] = [(Cpu(setup.transport), front)]
+        if setup.http and shutil.which("nginx"):
+            before.append((Cpu(setup.transport, "nginx"), stack.enter_context(Nginx([stub.http_address], _free_port(), work))))
+        for number in range(setup.settings.rounds):
+            for figures, proxy in before[::-1] if number % 2 else before:
+                rate, used, failures = _rate(setup, [proxy.address_for(setup.http)], bodies, proxy.cpu_seconds)
+                figures.rate.append(rate)
+                figures.cpu_us.append(1e6 * used)
+                figures.failures += failures
     yield from (figures for figures, _ in before)
 
 
@@ -263,5 +283,5 @@ def hog(setup: Setup) -> Iterator[Figures]:
 
 
 CASES: dict[str, Callable[[Setup], Iterator[Figures]]] = {
-    "throughput": throughput, "latency": latency, "kill": kills, "front-kill": front_kills, "stop": stop, "hog": hog,
+    "throughput": throughput, "cpu": cpu, "latency": latency, "kill": kills, "front-kill": front_kills, "stop": stop, "hog": hog,
     "upgrade": upgrade}

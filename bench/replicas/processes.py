@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -157,9 +158,9 @@ class Front(_Process):
     def address_for(self, http: bool) -> Address:
         return self.http_address if http else self.address
 
-    def beside(self, log: Path, ports: tuple[int, int] = (0, 0)) -> Front:
-        """Another front before the same replicas."""
-        return Front(self._scorecast, self._replicas, self._key, log, ports)
+    def beside(self, log: Path, ports: tuple[int, int] = (0, 0), replicas: Path | None = None) -> Front:
+        """Another front, before the same replicas or other ones."""
+        return Front(self._scorecast, replicas or self._replicas, self._key, log, ports)
 
     def kill(self) -> None:
         """SIGKILL."""
@@ -191,6 +192,32 @@ class Front(_Process):
         while time.monotonic() < deadline and self._process.poll() is None:
             if found := ready_line(self.log.read_text(errors="replace")):
                 return found
+            time.sleep(_POLL_SECONDS)
+        raise self._failed()
+
+
+class Stub(_Process):
+    """A replica that answers at once: see bench/replicas/stub.py."""
+
+    def __init__(self, work: Path) -> None:
+        super().__init__([sys.executable, "-m", "bench.replicas.stub"], work / "stub.log")
+        try:
+            socket_port, http_port = self._ports()
+        except BaseException:
+            self.end()
+            raise
+        self.http_address: Address = "127.0.0.1", http_port
+        self.list = work / "stub-list"
+        self.list.write_text(f"stub 127.0.0.1:{socket_port}\n")
+
+    def __enter__(self) -> Stub:
+        return self
+
+    def _ports(self) -> list[int]:
+        deadline = time.monotonic() + _SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if (text := self.log.read_text(errors="replace")).endswith("\n"):
+                return list(map(int, text.split()))
             time.sleep(_POLL_SECONDS)
         raise self._failed()
 

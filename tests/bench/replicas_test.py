@@ -7,17 +7,26 @@ from collections import Counter
 from pathlib import Path
 from unittest import mock
 
+from bench.company import wire
 from bench.company.load import NO_REPLY, OK, Sample
-from bench.replicas import cases
+from bench.replicas import cases, stub
 from bench.replicas.cases import CASES, Settings, Setup
-from bench.replicas.figures import Hog, Latency, Survival, Throughput, markdown
+from bench.replicas.figures import Cpu, Hog, Latency, Survival, Throughput, markdown
 from bench.replicas.processes import ready_line, ready_names
 
 
 class ReplicasFigures(unittest.TestCase):
-    def test_throughput_holds_if_ratio_cpu_and_failures_do(self):
+    def test_throughput_holds_if_ratio_and_failures_do(self):
         figures = Throughput("socket", direct=[100, 200, 100], through=[98, 190, 99], cpu_us=[40, 49, 70])
         self.assertEqual([round(ratio, 3) for ratio in figures.ratios()], [0.98, 0.95, 0.99])
+        self.assertTrue(figures.holds())
+        figures.failures["503"] = 1
+        self.assertFalse(figures.holds())
+        self.assertFalse(Throughput("HTTP", direct=[100], through=[96], cpu_us=[1]).holds())
+        self.assertTrue(Throughput("HTTP", "nginx", direct=[100], through=[50], cpu_us=[900]).holds())
+
+    def test_the_front_has_a_limit_of_cpu_before_a_stub(self):
+        figures = Cpu("socket", rate=[1000] * 3, cpu_us=[40, 49, 70])
         self.assertTrue(figures.holds())
         figures.cpu_us = [40, 51, 70]
         self.assertFalse(figures.holds())
@@ -25,8 +34,7 @@ class ReplicasFigures(unittest.TestCase):
         self.assertTrue(figures.holds())
         figures.failures["503"] = 1
         self.assertFalse(figures.holds())
-        self.assertFalse(Throughput("HTTP", direct=[100], through=[96], cpu_us=[1]).holds())
-        self.assertTrue(Throughput("HTTP", "nginx", direct=[100], through=[50], cpu_us=[900]).holds())
+        self.assertTrue(Cpu("HTTP", "nginx", rate=[1], cpu_us=[900]).holds())
 
     def test_latency_is_that_which_the_front_adds(self):
         figures = Latency("HTTP", direct_ms=[2.0, 3.0, 2.0], through_ms=[2.25, 3.5, 2.2])
@@ -51,11 +59,11 @@ class ReplicasFigures(unittest.TestCase):
     def test_each_kind_has_a_table(self):
         results = [Throughput("socket", direct=[100], through=[99], cpu_us=[40]),
                    Throughput("HTTP", "nginx", direct=[100], through=[90], cpu_us=[50]),
-                   Latency("socket", direct_ms=[1], through_ms=[1.1]),
+                   Cpu("HTTP", rate=[1000], cpu_us=[60]), Latency("socket", direct_ms=[1], through_ms=[1.1]),
                    Survival("SIGSTOP", "HTTP", 2, 30, [5.0, 7.0], Counter(), 4),
                    Hog("socket", [1.0], [2.0], 100)]
         text = markdown(results)
-        self.assertEqual(len(text.split("\n\n")), 4)
+        self.assertEqual(len(text.split("\n\n")), 5)
         self.assertIn("| nginx | HTTP | 100.0 (100.0-100.0) | 90.0 (90.0-90.0) | 0.900 (0.900-0.900)", text)
         self.assertIn("| SIGSTOP | HTTP | 2 | 30 | 5 | 7 | 7 | 0 | 4 | 0 | yes |", text)
         self.assertEqual(markdown([]), "")
@@ -70,6 +78,26 @@ class ReplicasFront(unittest.TestCase):
     def test_reads_which_replicas_are_ready(self):
         body = b'{"status":"ready","replicas":[{"name":"a","ready":true},{"name":"b","ready":false}]}'
         self.assertEqual(ready_names(body), ["a"])
+
+
+class ReplicasStub(unittest.TestCase):
+    def test_answers_on_the_socket_as_it_is_asked(self):
+        ids = wire.number_field(1, 7)
+        hello = dict(wire.fields_of(stub.reply_to(ids + wire.bytes_field(23, b""))))
+        self.assertEqual(hello[1], 7)
+        self.assertIn(wire.number_field(7, 1), hello[23])
+        self.assertEqual(set(dict(wire.fields_of(stub.reply_to(ids + wire.bytes_field(2, b""))))), {1, 3, 24})
+        self.assertEqual(set(dict(wire.fields_of(stub.reply_to(wire.bytes_field(9, b"") + ids)))), {1, 11, 24})
+        self.assertEqual(stub.reply_to(ids + wire.bytes_field(22, b"")), b"")
+
+    def test_answers_what_has_come_completely(self):
+        for server, request in ((stub.FrameServer(), wire.frame(wire.number_field(1, 7))), (stub.HttpServer(), wire.post(b"{}"))):
+            server.transport = mock.Mock()
+            server.data_received(request + request[:-1])
+            (first,), _ = server.transport.write.call_args
+            server.data_received(request[-1:] + request)
+            (second,), _ = server.transport.write.call_args
+            self.assertEqual(second, first * 2)
 
 
 class _FakeService:
