@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +15,12 @@
 #include "tests/shard/random_floats.h"
 
 namespace scorecast::shard {
+
+/// As GoogleTest prints it.
+void PrintTo(SummandType type, std::ostream* out) {
+  *out << (type == SummandType::kFloat32 ? "Float32" : "Bfloat16");
+}
+
 namespace tree_sum_test {
 
 using Rows = std::vector<std::byte>;
@@ -121,10 +128,7 @@ TEST_P(TreeSumOf, HasTheSameBitsFromNodesOfHosts) {
 
 INSTANTIATE_TEST_SUITE_P(Types, TreeSumOf,
                          ::testing::Values(SummandType::kFloat32, SummandType::kBfloat16),
-                         [](const auto& test) {
-                           return std::string(test.param == SummandType::kFloat32 ? "Float32"
-                                                                                  : "Bfloat16");
-                         });
+                         [](const auto& test) { return ::testing::PrintToString(test.param); });
 
 /// The sum over ranks of one number each.
 float SumOf(SummandType type, const std::vector<float>& of_ranks) {

@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <streambuf>
@@ -20,6 +21,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/schedule/clock.h"
 #include "coordinator/transports/batch/batch.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
@@ -284,6 +286,13 @@ TEST(LineWindow, AResponseThatIsKnownTakesTheRoomThatItHas) {
   EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout)
       << "it had more than was expected";
   window->Stop();
+  waits.get();
+  third->Ready(record, 1);
+  // The window and its lines hold each other until the lines are taken.
+  window->Close();
+  while (window->Take([] { return std::optional<Clock::time_point>(); })) {
+    window->Written();
+  }
 }
 
 TEST(Batch, ALineOfAnotherKindOfModelIsRefusedWithoutRoom) {
