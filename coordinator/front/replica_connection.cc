@@ -164,14 +164,17 @@ bool ReplicaConnection::HandleFrames(const LinkPtr& link) {
     }
     at += header.size() + length;
   }
-  link->read.erase(0, at);
-  link->have -= at;
+  if (at > 0) {
+    link->have -= at;
+    std::copy_n(link->read.begin() + static_cast<std::ptrdiff_t>(at), link->have,
+                link->read.begin());
+  }
   // A frame that has not arrived takes at most twice the memory of what has.
   const std::size_t room = std::max(kReadBytes, std::min(wanted, 2 * link->have));
-  if (link->read.capacity() > kKeptBytes && room < kKeptBytes) {
+  link->read.resize(std::max(room, link->have));
+  if (link->read.capacity() > kKeptBytes && link->read.size() < kKeptBytes) {
     link->read.shrink_to_fit();
   }
-  link->read.resize(std::max(room, link->have));
   return true;
 }
 
