@@ -206,12 +206,16 @@ class Stub(_Process):
         except BaseException:
             self.end()
             raise
+        self.address: Address = "127.0.0.1", socket_port
         self.http_address: Address = "127.0.0.1", http_port
         self.list = work / "stub-list"
         self.list.write_text(f"stub 127.0.0.1:{socket_port}\n")
 
     def __enter__(self) -> Stub:
         return self
+
+    def address_for(self, http: bool) -> Address:
+        return self.http_address if http else self.address
 
     def _ports(self) -> list[int]:
         deadline = time.monotonic() + _SECONDS
