@@ -42,8 +42,8 @@ class Settings:
     vocabulary: int  # Of the model.
     seconds: float  # Of each measurement.
     rounds: int
-    kills: int  # Of a replica.
-    front_kills: int
+    kills: int  # How often a replica is killed, and
+    front_kills: int  # how often a front.
     random: random.Random
 
 

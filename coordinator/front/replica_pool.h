@@ -39,7 +39,6 @@ class ReplicaPool {
 
   // Only used on the thread.
   Replicas& replicas() { return replicas_; }
-  const Replicas& replicas() const { return replicas_; }
   const std::shared_ptr<Forwarder>& forwarder() const { return forwarder_; }
 
  private:

@@ -34,7 +34,6 @@ class FrontHandler : public CallHandler {
   void Finish() override;
 
   ReplicaPool& pool() { return *pool_; }
-  const ReplicaPool& pool() const { return *pool_; }
   /// Starts draining, and ends every call whose reply has not ended with a 503.
   void RefuseAll();
 

@@ -128,7 +128,7 @@ TEST_P(TreeSumOf, HasTheSameBitsFromNodesOfHosts) {
 
 INSTANTIATE_TEST_SUITE_P(Types, TreeSumOf,
                          ::testing::Values(SummandType::kFloat32, SummandType::kBfloat16),
-                         [](const auto& test) { return ::testing::PrintToString(test.param); });
+                         ::testing::PrintToStringParamName());
 
 /// The sum over ranks of one number each.
 float SumOf(SummandType type, const std::vector<float>& of_ranks) {
