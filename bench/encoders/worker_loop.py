@@ -17,6 +17,7 @@ from bench.peers import worker_loop
 # sentence-transformers takes 32, unless it is told otherwise. Fewer need less padding.
 _BATCH_SIZES = (1, 4, 8, 16, 32)
 _TRIALS = 2  # Of each size, of which the faster one counts.
+_HOPELESS = 1.15  # A size that takes so many times as long as the best one has no other trial.
 
 Compute = Callable[["Batch"], np.ndarray]  # Returns [texts, labels or hidden].
 
@@ -48,35 +49,46 @@ def pad(texts: list[Text], shape: Shape) -> Batch:
     return batch
 
 
-def _pass(compute: Compute, workload: Workload, shape: Shape, size: int) -> Callable[[], np.ndarray]:
-    """Padding is not timed."""
-    texts = texts_of(workload, shape)
-    places = batches(texts, size)
-    padded = [pad([texts[i] for i in batch], shape) for batch in places]
+class _Pass:
+    """A workload in batches of a size. Padding is not timed."""
 
-    def run() -> np.ndarray:
-        results = np.empty((len(texts), COMPARED_VALUES if workload.embeds else 1), np.float32)
-        for batch, rows in zip(padded, places):
-            results[rows] = compute(batch)[:, :results.shape[1]]
+    def __init__(self, compute: Compute, workload: Workload, shape: Shape, size: int) -> None:
+        self._compute = compute
+        self._columns = COMPARED_VALUES if workload.embeds else 1
+        self._texts = texts_of(workload, shape)
+        self._places = batches(self._texts, size)
+        self._padded = [pad([self._texts[i] for i in batch], shape) for batch in self._places]
+
+    def run(self) -> np.ndarray:
+        results = np.empty((len(self._texts), self._columns), np.float32)
+        for batch, rows in zip(self._padded, self._places):
+            results[rows] = self._compute(batch)[:, :self._columns]
         return results
 
-    return run
+    def seconds_per_token(self) -> float:
+        """Of some batches, which are evenly spread over the lengths of texts. Padding counts as no token."""
+        step = 4 if len(self._padded) >= 8 else 2 if len(self._padded) >= 4 else 1
+        sample = self._padded[step // 2::step]
+        begin = time.perf_counter()
+        for batch in sample:
+            self._compute(batch)
+        return (time.perf_counter() - begin) / sum(int(batch.mask.sum()) for batch in sample)
 
 
 def _fastest(compute: Compute, workload: Workload, shape: Shape) -> Callable[[], np.ndarray]:
     best, best_seconds = None, float("inf")
     for size in _BATCH_SIZES:
-        run = _pass(compute, workload, shape, size)
+        trial = _Pass(compute, workload, shape, size)
         for _ in range(_TRIALS):
-            begin = time.perf_counter()
-            run()
-            seconds = time.perf_counter() - begin
+            seconds = trial.seconds_per_token()
             if seconds < best_seconds:
-                best, best_seconds = run, seconds
+                best, best_seconds = trial, seconds
+            elif seconds > _HOPELESS * best_seconds:
+                break
         if size >= workload.count:
             break
     assert best
-    return best
+    return best.run
 
 
 def worker_flags(description: str | None) -> argparse.ArgumentParser:
