@@ -235,8 +235,20 @@ void Forwarder::NoteUsable(std::set<std::string> usable) {
   usable_ = std::move(usable);
 }
 
+bool Forwarder::IsFirstOfClient(std::span<const std::shared_ptr<Replica>> usable,
+                                const Ongoing& request) const {
+  const auto is_of_client = [&](std::uint64_t id) {
+    const auto other = requests_.find(id);
+    return other != requests_.end() &&
+           other->second.place.client.address == request.place.client.address;
+  };
+  return std::ranges::none_of(
+      usable, [&](const auto& replica) { return replica->load.HasAny(is_of_client); });
+}
+
 std::optional<ChosenReplica> Forwarder::Choose(std::span<const std::shared_ptr<Replica>> usable,
-                                               const Ongoing& request) const {
+                                               const Ongoing& request,
+                                               const OutstandingLimit& limit) const {
   double least_wait = std::numeric_limits<double>::infinity();
   for (const auto& replica : usable) {
     least_wait = std::min(least_wait, replica->load.wait_seconds());
@@ -247,8 +259,8 @@ std::optional<ChosenReplica> Forwarder::Choose(std::span<const std::shared_ptr<R
     const bool is_open = !(is_suspect && replica->suspects > 0) &&
                          std::ranges::find(request.refused_by, replica->connection->name()) ==
                              request.refused_by.end();
-    const bool has_room = replica->load.HasRoom(options_.outstanding, least_wait) &&
-                          replica->connection->HasRoomFor(request.bytes);
+    const bool has_room =
+        replica->load.HasRoom(limit, least_wait) && replica->connection->HasRoomFor(request.bytes);
     loads.push_back(is_open && has_room ? &replica->load : nullptr);
   }
   return ChooseReplica(loads, {request.bytes, request.pieces}, TimeOf(request.model));
@@ -260,7 +272,10 @@ void Forwarder::Serve(const ReplicaGroup& group, Clock::time_point now) {
   bool with_suspects = true;
   while (const std::optional<WaitingRequest> next = queue_.Next(model, with_suspects)) {
     const Ongoing& request = requests_.at(next->ticket);
-    const auto chosen = Choose(usable, request);
+    auto chosen = Choose(usable, request, options_.outstanding);
+    if (!chosen && IsFirstOfClient(usable, request)) {
+      chosen = Choose(usable, request, options_.outstanding.ForFirstOfClient());
+    }
     if (chosen) {
       queue_.Take(model);
       SendTo(usable[chosen->index], chosen->seconds, next->ticket, now);
@@ -434,7 +449,7 @@ bool Forwarder::IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Re
   if (const ReplicaGroup* const group = replicas_.groups().ByModel(request.model)) {
     usable = replicas_.UsableOf(*group);
   }
-  if (const auto chosen = Choose(usable, request)) {
+  if (const auto chosen = Choose(usable, request, options_.outstanding)) {
     leave();
     SendTo(usable[chosen->index], chosen->seconds, id, Clock::now());
     return true;

@@ -158,9 +158,12 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   /// Logs which models have replicas no longer, and which have them again.
   void NoteUsable(std::set<std::string> usable);
   void Serve(const ReplicaGroup& group, Clock::time_point now);
+  /// Whether none of these replicas has a request of the client's address.
+  bool IsFirstOfClient(std::span<const std::shared_ptr<Replica>> usable,
+                       const Ongoing& request) const;
   /// Of these replicas, where it may be sent now.
   std::optional<ChosenReplica> Choose(std::span<const std::shared_ptr<Replica>> usable,
-                                      const Ongoing& request) const;
+                                      const Ongoing& request, const OutstandingLimit& limit) const;
   void SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
               Clock::time_point now);
   v1::Forwarded ForwardedOf(const Ongoing& request, Clock::time_point now) const;

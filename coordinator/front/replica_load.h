@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <span>
 
@@ -20,6 +21,10 @@ struct OutstandingLimit {
   double seconds = 0.5;
   std::size_t requests = 2;
   std::size_t most_requests = 256;  ///< However short they are.
+
+  /// The limit for a request of a client that has no other one at any replica. A replica shares its
+  /// time among clients itself, so the request waits there for less than it would for room.
+  OutstandingLimit ForFirstOfClient() const { return {2 * seconds, requests + 1, most_requests}; }
 };
 
 /// What a front predicts of one replica, from what that says of itself and what it was sent.
@@ -75,6 +80,10 @@ class ReplicaLoad {
     }
     return wait_seconds() < limit.seconds ||
            (waiting() < limit.requests && wait_seconds() <= least_wait + kMuchLonger);
+  }
+  /// Whether one of the requests that are there is such.
+  bool HasAny(const std::function<bool(std::uint64_t id)>& is_such) const {
+    return std::ranges::any_of(present_, [&](const auto& sent) { return is_such(sent.first); });
   }
   const SentPieces& pieces() const { return pieces_; }
 
