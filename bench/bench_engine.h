@@ -23,7 +23,7 @@ const std::vector<std::string>& EngineDtypes();
 
 /// Room for the largest workload of all benches in one pass. Unused memory costs nothing.
 inline constexpr proto::PlanLimits kBenchLimits = {
-    .max_rows = 16384, .max_reads = 1024, .pass_kv_rows = 2 * 16384, .kept_kv_rows = 0};
+    .max_rows = 16384, .max_reads = 16384, .pass_kv_rows = 2 * 16384, .kept_kv_rows = 0};
 
 struct EngineOptions {
   std::filesystem::path model_dir;
