@@ -23,20 +23,11 @@ namespace {
 /// quarter.
 constexpr std::size_t kBesideBody = std::size_t{48} << 10;
 
-/// The longest times that a replica takes.
-constexpr auto kLongest = std::chrono::hours(24);
-
 /// Refusals are not logged more often.
 constexpr auto kRefusalLogInterval = std::chrono::seconds(10);
 
 /// No model has a longer name.
 constexpr std::size_t kMaxModelBytes = 512;
-
-std::int64_t Microseconds(Clock::duration time) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::clamp<Clock::duration>(time, Clock::duration::zero(), kLongest))
-      .count();
-}
 
 v1::Response ResponseOf(const proto::Error& error) {
   v1::Response response;
@@ -95,39 +86,20 @@ void Forwarder::Close() {
 
 std::uint64_t Forwarder::Forward(FrontRequest request, Handler handler) {
   const std::uint64_t id = ++last_id_;
-  Ongoing& ongoing = requests_[id];
-  ongoing.message = std::move(request.bytes);
-  ongoing.bytes = ongoing.message.size();
-  ongoing.body_bytes = ongoing.bytes - request.body_begin;
-  ongoing.pieces = PiecesOf(std::string_view(ongoing.message).substr(request.body_begin));
-  ongoing.forwarded.set_client(std::string(request.client.address.text()));
-  ongoing.forwarded.set_network(std::string(request.client.network.text()));
-  if (request.key) {
-    *ongoing.forwarded.mutable_key() = *request.key;
-  }
-  if (request.defaults) {
-    ongoing.forwarded.set_default_seed(request.defaults->seed);
-    ongoing.forwarded.set_response_id(request.defaults->response_id);
-    ongoing.forwarded.set_created(request.defaults->created);
-  }
-  ongoing.arrived = request.arrived;
-  ongoing.judge = std::move(request.judge);
-  ongoing.handler = std::move(handler);
-
-  const ReplicaGroup* const group = replicas_.groups().ByModel(request.model);
-  ongoing.model = group == nullptr ? request.model : group->model();
-  ongoing.place = {.ticket = id,
-                   .client = std::move(request.client),
-                   .seconds = TimeOf(ongoing.model).Seconds(ongoing.bytes),
-                   .bytes = ongoing.bytes,
-                   .deadline = request.deadline,
-                   .priority = std::max(ongoing.forwarded.key().priority(), 0)};
-  ongoing.charged = ongoing.place.seconds;
+  OngoingRequest& ongoing =
+      requests_.emplace(id, OngoingRequest(std::move(request), std::move(handler))).first->second;
+  const ReplicaGroup* const group = replicas_.groups().ByModel(ongoing.model);
   const bool may_come =
-      request.model.size() <= kMaxModelBytes && replicas_.groups().MayCome(request.model);
+      ongoing.model.size() <= kMaxModelBytes && replicas_.groups().MayCome(ongoing.model);
+  if (group != nullptr) {
+    ongoing.model = group->model();
+  }
+  ongoing.place.ticket = id;
+  ongoing.place.seconds = TimeOf(ongoing.model).Seconds(ongoing.bytes);
+  ongoing.charged = ongoing.place.seconds;
   std::optional<proto::Error> fault =
       group == nullptr && !may_come
-          ? NoSuchModel(request.model, replicas_.groups())
+          ? NoSuchModel(ongoing.model, replicas_.groups())
           : queue_.Add(ongoing.model, ongoing.place, UsableFor(group), Clock::now());
   if (fault) {
     asio::post(executor_, [self = shared_from_this(), id, error = *std::move(fault)] {
@@ -236,7 +208,7 @@ void Forwarder::NoteUsable(std::set<std::string> usable) {
 }
 
 bool Forwarder::IsFirstOfClient(std::span<const std::shared_ptr<Replica>> usable,
-                                const Ongoing& request) const {
+                                const OngoingRequest& request) const {
   const auto is_of_client = [&](std::uint64_t id) {
     const auto other = requests_.find(id);
     return other != requests_.end() &&
@@ -247,13 +219,13 @@ bool Forwarder::IsFirstOfClient(std::span<const std::shared_ptr<Replica>> usable
 }
 
 std::optional<ChosenReplica> Forwarder::Choose(std::span<const std::shared_ptr<Replica>> usable,
-                                               const Ongoing& request,
+                                               const OngoingRequest& request,
                                                const OutstandingLimit& limit) const {
   double least_wait = std::numeric_limits<double>::infinity();
   for (const auto& replica : usable) {
     least_wait = std::min(least_wait, replica->load.wait_seconds());
   }
-  const bool is_suspect = request.losses + 1 >= kMostLosses;
+  const bool is_suspect = request.IsSuspect();
   std::vector<const ReplicaLoad*> loads;
   for (const auto& replica : usable) {
     const bool is_open = !(is_suspect && replica->suspects > 0) &&
@@ -271,7 +243,7 @@ void Forwarder::Serve(const ReplicaGroup& group, Clock::time_point now) {
   const std::vector<std::shared_ptr<Replica>> usable = replicas_.UsableOf(group);
   bool with_suspects = true;
   while (const std::optional<WaitingRequest> next = queue_.Next(model, with_suspects)) {
-    const Ongoing& request = requests_.at(next->ticket);
+    const OngoingRequest& request = requests_.at(next->ticket);
     auto chosen = Choose(usable, request, options_.outstanding);
     if (!chosen && IsFirstOfClient(usable, request)) {
       chosen = Choose(usable, request, options_.outstanding.ForFirstOfClient());
@@ -289,7 +261,7 @@ void Forwarder::Serve(const ReplicaGroup& group, Clock::time_point now) {
 
 void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
                        Clock::time_point now) {
-  Ongoing& request = requests_.at(id);
+  OngoingRequest& request = requests_.at(id);
   if (const auto judge = std::exchange(request.judge, nullptr)) {
     if (const auto fault = judge(request.model)) {
       Fail(id, *fault);
@@ -310,11 +282,11 @@ void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, 
   }
   request.replica = replica;
   request.is_answered = false;
-  if (request.losses + 1 >= kMostLosses) {
+  if (request.IsSuspect()) {
     request.is_suspect_there = true;
     ++replica->suspects;
   }
-  request.sent_id = replica->connection->Send(request.message, ForwardedOf(request, now),
+  request.sent_id = replica->connection->Send(request.message, request.ForwardedAt(now),
                                               [weak = weak_from_this(), id](ReplicaReply reply) {
                                                 if (const auto self = weak.lock()) {
                                                   self->OnReply(id, std::move(reply));
@@ -323,26 +295,12 @@ void Forwarder::SendTo(const std::shared_ptr<Replica>& replica, double seconds, 
   replica->load.OnSent(id, seconds, request.pieces, now);
 }
 
-v1::Forwarded Forwarder::ForwardedOf(const Ongoing& request, Clock::time_point now) const {
-  v1::Forwarded forwarded = request.forwarded;
-  for (const auto& [output, position] : request.sent) {
-    *forwarded.add_sent() = position;
-  }
-  if (request.arrived) {
-    forwarded.set_waited_us(Microseconds(now - *request.arrived));
-  }
-  if (request.place.deadline) {
-    forwarded.set_timeout_us(Microseconds(*request.place.deadline - now));
-  }
-  return forwarded;
-}
-
 void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) {
     return;
   }
-  Ongoing& request = found->second;
+  OngoingRequest& request = found->second;
   if (reply.kind == ReplicaReply::Kind::kLost) {
     OnLost(id, request);
     return;
@@ -356,7 +314,7 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
     NoteAnswer(id, request, reply.response);
   }
   if (!is_last && request.may_move) {
-    NotePart(request, reply.response);
+    request.NotePart(reply.response);
   }
   Charge(id, request);
   reply.response.clear_request_id();
@@ -370,8 +328,9 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
   handler({std::move(reply.response), is_last});
 }
 
-void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response) {
-  ReleaseSuspect(request);
+void Forwarder::NoteAnswer(std::uint64_t id, OngoingRequest& request,
+                           const v1::Response& response) {
+  request.ReleaseSuspect();
   const double seconds = request.replica->load.OnAnswered(id, Clock::now());
   // A stream that goes on elsewhere first has to come as far as it was.
   if (seconds > 0 && IsSuccess(response) && !request.has_begun) {
@@ -382,40 +341,19 @@ void Forwarder::NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Respons
   }
 }
 
-void Forwarder::NotePart(Ongoing& request, const v1::Response& part) {
-  if (!std::exchange(request.has_begun, true)) {
-    request.begun_by = ReplicaFacts::Of(request.replica->connection->hello());
-  }
-  if (part.has_position()) {
-    request.sent[part.position().output()] = part.position();
-  }
-  if (!part.has_position() || !request.forwarded.has_default_seed() ||
-      request.sent.size() > kMostPositions) {
-    request.may_move = false;
-    request.sent.clear();
-    std::string().swap(request.message);
-  }
-}
-
-void Forwarder::ReleaseSuspect(Ongoing& request) {
-  if (std::exchange(request.is_suspect_there, false)) {
-    --request.replica->suspects;
-  }
-}
-
-void Forwarder::Charge(std::uint64_t id, Ongoing& request) {
+void Forwarder::Charge(std::uint64_t id, OngoingRequest& request) {
   const double used = request.replica->load.UsedBy(id, Clock::now());
   queue_.Charge(request.model, request.place, used - request.charged);
   request.charged = used;
 }
 
-void Forwarder::OnLost(std::uint64_t id, Ongoing& request) {
-  ReleaseSuspect(request);
+void Forwarder::OnLost(std::uint64_t id, OngoingRequest& request) {
+  request.ReleaseSuspect();
   if (!request.may_move) {
     Fail(id, ReplicaLost(""));
     return;
   }
-  if (++request.losses >= kMostLosses) {
+  if (++request.losses >= OngoingRequest::kMostLosses) {
     proto::LogWarning("{} replicas were lost while they had a request of {}: it is not sent again",
                       request.losses, proto::Quoted(request.place.client.address.text()));
     Fail(id, request.has_begun
@@ -430,12 +368,13 @@ void Forwarder::OnLost(std::uint64_t id, Ongoing& request) {
   PutBack(request);
 }
 
-bool Forwarder::IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Response& refusal) {
+bool Forwarder::IsSentElsewhere(std::uint64_t id, OngoingRequest& request,
+                                const v1::Response& refusal) {
   const std::shared_ptr<Replica> replica = request.replica;
   const auto leave = [&] {
     replica->connection->Cancel(request.sent_id);  // What follows, if anything does.
     replica->load.OnEnded(id, Clock::now());
-    ReleaseSuspect(request);
+    request.ReleaseSuspect();
   };
   if (IsDraining(refusal, *replica)) {
     leave();
@@ -463,7 +402,7 @@ bool Forwarder::IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Re
   return false;
 }
 
-void Forwarder::PutBackLater(std::uint64_t id, Ongoing& request) {
+void Forwarder::PutBackLater(std::uint64_t id, OngoingRequest& request) {
   request.replica = nullptr;
   request.pause = std::make_unique<asio::steady_timer>(executor_, *options_.refusal_pause);
   request.pause->async_wait([weak = weak_from_this(), id](const boost::system::error_code& error) {
@@ -486,10 +425,10 @@ void Forwarder::LogRefusal(const Replica& replica, const v1::Response& refusal) 
   }
 }
 
-void Forwarder::PutBack(Ongoing& request) {
+void Forwarder::PutBack(OngoingRequest& request) {
   request.replica = nullptr;
   request.refused_by.clear();
-  request.place.is_suspect = request.losses + 1 >= kMostLosses;
+  request.place.is_suspect = request.IsSuspect();
   queue_.Return(request.model, request.place, Clock::now());
   DispatchSoon();
 }
@@ -510,7 +449,7 @@ void Forwarder::Cancel(std::uint64_t id) {
     return;
   }
   if (const std::shared_ptr<Replica> replica = found->second.replica) {
-    ReleaseSuspect(found->second);
+    found->second.ReleaseSuspect();
     Charge(id, found->second);
     replica->load.OnEnded(id, Clock::now());
     replica->connection->Cancel(found->second.sent_id);

@@ -15,13 +15,13 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "coordinator/front/body_pieces.h"
 #include "coordinator/front/front_queue.h"
+#include "coordinator/front/front_request.h"
+#include "coordinator/front/ongoing_request.h"
 #include "coordinator/front/replica_choice.h"
 #include "coordinator/front/replica_groups.h"
 #include "coordinator/front/replica_load.h"
 #include "coordinator/front/replicas.h"
-#include "coordinator/schedule/client_id.h"
 #include "coordinator/schedule/clock.h"
 #include "proto/scorecast.pb.h"
 
@@ -41,37 +41,6 @@ struct ForwarderOptions {
   std::optional<std::chrono::milliseconds> refusal_pause = std::nullopt;
 };
 
-/// What the response to a request has if that does not say it: see v1::Forwarded.
-struct ResponseDefaults {
-  std::uint64_t seed = 0;
-  std::uint64_t response_id = 0;
-  std::int64_t created = 0;
-};
-
-/// A request of a front's client, which the front has let in.
-struct FrontRequest {
-  std::string bytes;  ///< Of a v1::Request without `request_id` and `forwarded`.
-  /// Where that begins of which a replica may have a part already: the body of an HTTP request.
-  std::size_t body_begin = 0;
-  std::string model;                      ///< The one that it names; empty if it names none.
-  ClientId client;                        ///< Its address is what replicas call it.
-  std::optional<v1::ForwardedKey> key{};  ///< Set if the client is the holder of a key.
-  /// Unset: its time begins whenever it is sent.
-  std::optional<Clock::time_point> arrived = Clock::now();
-  std::optional<Clock::time_point> deadline = std::nullopt;
-  std::optional<ResponseDefaults> defaults = std::nullopt;  ///< Unset: replicas choose them.
-  /// Why its client is not let in, if the request is for this model. Called once, when the model is
-  /// known; may be empty.
-  std::function<std::optional<proto::Error>(const std::string& model)> judge = nullptr;
-};
-
-/// A part of the reply to a request.
-struct FrontReply {
-  /// Without `request_id` and `status`. Its `error` is that of a replica or of the front itself.
-  v1::Response response;
-  bool is_last = false;
-};
-
 /// Takes requests to replicas, and replies back. A request waits in a FrontQueue until a replica
 /// has room, goes to the one where it is predicted to end first, and to another one if that is
 /// lost, or refuses it because it drains or is full.
@@ -80,16 +49,16 @@ struct FrontReply {
 /// defaults. The other replica, which must give the same response, computes all of it again, and
 /// sends what follows these positions. Another reply that has begun ends with an error.
 ///
-/// A request may be what ends a replica. So one with which kMostLosses replicas were lost gets an
-/// error, and one with which all but one of these were is a suspect: at a replica where a suspect
-/// waits, no other one is sent, so that none is lost with another.
+/// A request may be what ends a replica. So one with which OngoingRequest::kMostLosses replicas
+/// were lost gets an error, and one with which all but one of these were is a suspect: at a replica
+/// where a suspect waits, no other one is sent, so that none is lost with another.
 ///
 /// Used only on its executor, which runs one handler at a time. Owned by a std::shared_ptr.
 class Forwarder : public std::enable_shared_from_this<Forwarder> {
  public:
   /// Called for each part of a reply, the last one included. May call any function of the
   /// forwarder.
-  using Handler = std::function<void(FrontReply)>;
+  using Handler = OngoingRequest::Handler;
 
   Forwarder(const boost::asio::any_io_executor& executor, Replicas& replicas,
             const ForwarderOptions& options);
@@ -114,40 +83,6 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   std::map<std::string, WaitingInFront> waiting_by_model() const;
 
  private:
-  /// One request's life.
-  struct Ongoing {
-    std::string message;            ///< Serialised; empty if it cannot go on elsewhere.
-    std::size_t bytes = 0;          ///< Of `message`.
-    std::size_t body_bytes = 0;     ///< Of the body in it.
-    std::vector<BodyPiece> pieces;  ///< Of its body.
-    std::string model;              ///< Of the line in which it waits.
-    WaitingRequest place;
-    v1::Forwarded forwarded;  ///< What is the same whenever it is sent.
-    std::optional<Clock::time_point> arrived;
-    std::function<std::optional<proto::Error>(const std::string& model)> judge;
-    Handler handler;
-    std::shared_ptr<Replica> replica;     ///< Null while it waits.
-    std::uint64_t sent_id = 0;            ///< Of ReplicaConnection::Send.
-    int losses = 0;                       ///< How often a replica was lost with it.
-    bool is_suspect_there = false;        ///< It counts in the suspects of `replica`.
-    std::vector<std::string> refused_by;  ///< Names of replicas that are too full for it.
-    /// Ends when it is sent again; set if all have been too full for it.
-    std::unique_ptr<boost::asio::steady_timer> pause;
-    bool is_answered = false;  ///< By `replica`, which has sent a part of the reply.
-    bool has_begun = false;    ///< A part of the reply has been passed on.
-    /// Another replica can compute it: its reply has not begun, or can go on there.
-    bool may_move = true;
-    std::map<std::uint32_t, v1::StreamPosition> sent;  ///< The last ones, by output.
-    std::optional<ReplicaFacts> begun_by;              ///< Those of `replica` when the reply began.
-    double charged = 0;                                ///< Seconds, of its client.
-  };
-  using Requests = std::map<std::uint64_t, Ongoing>;
-
-  static constexpr int kMostLosses = 3;
-  /// A stream of more completions does not go on elsewhere, because a replica takes a bounded
-  /// v1::Forwarded.
-  static constexpr std::size_t kMostPositions = 512;
-
   TimePerByte TimeOf(const std::string& model) const;
   UsableReplicas UsableFor(const ReplicaGroup* group) const;
   void DispatchSoon();
@@ -160,32 +95,28 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   void Serve(const ReplicaGroup& group, Clock::time_point now);
   /// Whether none of these replicas has a request of the client's address.
   bool IsFirstOfClient(std::span<const std::shared_ptr<Replica>> usable,
-                       const Ongoing& request) const;
+                       const OngoingRequest& request) const;
   /// Of these replicas, where it may be sent now.
   std::optional<ChosenReplica> Choose(std::span<const std::shared_ptr<Replica>> usable,
-                                      const Ongoing& request, const OutstandingLimit& limit) const;
+                                      const OngoingRequest& request,
+                                      const OutstandingLimit& limit) const;
   void SendTo(const std::shared_ptr<Replica>& replica, double seconds, std::uint64_t id,
               Clock::time_point now);
-  v1::Forwarded ForwardedOf(const Ongoing& request, Clock::time_point now) const;
   void OnReply(std::uint64_t id, ReplicaReply reply);
   /// The replica has sent a part of the reply: if it is the first, it has room for another request.
-  void NoteAnswer(std::uint64_t id, Ongoing& request, const v1::Response& response);
-  /// A part that is not the last is passed on.
-  static void NotePart(Ongoing& request, const v1::Response& part);
+  void NoteAnswer(std::uint64_t id, OngoingRequest& request, const v1::Response& response);
   /// Its replica was lost.
-  void OnLost(std::uint64_t id, Ongoing& request);
+  void OnLost(std::uint64_t id, OngoingRequest& request);
   /// Sends a request that its replica refuses to another one, or puts it back into the queue. False
   /// if the refusal is its reply.
-  bool IsSentElsewhere(std::uint64_t id, Ongoing& request, const v1::Response& refusal);
+  bool IsSentElsewhere(std::uint64_t id, OngoingRequest& request, const v1::Response& refusal);
   /// Puts a request back after ForwarderOptions::refusal_pause.
-  void PutBackLater(std::uint64_t id, Ongoing& request);
+  void PutBackLater(std::uint64_t id, OngoingRequest& request);
   void LogRefusal(const Replica& replica, const v1::Response& refusal);
-  void PutBack(Ongoing& request);
+  void PutBack(OngoingRequest& request);
   /// Charges its client for what it has used and was not charged for. What is predicted of a
   /// request knows neither how much a compressed body has nor how long a completion runs.
-  void Charge(std::uint64_t id, Ongoing& request);
-  /// The request is not at its replica any more, or its reply has begun.
-  static void ReleaseSuspect(Ongoing& request);
+  void Charge(std::uint64_t id, OngoingRequest& request);
   void Fail(std::uint64_t id, const proto::Error& error);
   void ArmTimer();
 
@@ -197,7 +128,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   std::set<std::string> usable_;              ///< Models of which replicas can be used.
   std::set<std::string> gone_;                ///< Models of which they could, and cannot now.
   Clock::time_point refusal_logged_ = Clock::time_point::min();
-  Requests requests_;
+  std::map<std::uint64_t, OngoingRequest> requests_;
   std::uint64_t last_id_ = 0;
   boost::asio::steady_timer timer_;
   std::optional<Clock::time_point> timer_end_;  ///< Unset if the timer does not run.
