@@ -99,8 +99,7 @@ TEST_P(TransportsAgree, BitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, TransportsAgree,
-                         ::testing::Values(std::pair{1, "int8"}, std::pair{2, "bf16"},
-                                           std::pair{3, "f32"}, std::pair{4, "int8"}),
+                         ::testing::Values(std::pair{2, "bf16"}, std::pair{3, "int8"}),
                          [](const auto& test) {
                            return std::to_string(test.param.first) + "_" + test.param.second;
                          });
