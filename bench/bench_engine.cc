@@ -16,8 +16,9 @@ const std::vector<std::string>& EngineDtypes() {
 BenchEngine::BenchEngine(const EngineOptions& options)
     : group_(proto::Communicator::World()),
       config_(proto::LoadModelConfig(options.model_dir)),
-      limits_(options.limits) {
-  proto::SetModelLimits(config_, group_.size(), limits_);
+      limits_(options.limits),
+      sharding_(options.rank_invariant ? proto::Sharding::kInBlocks : proto::Sharding::kEven) {
+  proto::SetModelLimits(config_, group_.size(), limits_, sharding_);
   const std::optional<shard::Precision> precision = shard::PrecisionFromName(options.dtype);
   if (!precision) {
     throw proto::StartupError("the engine does not compute in " + options.dtype);
@@ -30,12 +31,13 @@ BenchEngine::BenchEngine(const EngineOptions& options)
   products_ = rank.arithmetic.products;
   weights_ = shard::HoldWeights(products_, shard::Checkpoint::Open(options.model_dir), config_);
   rank.threads = options.threads;
+  rank.sharding = sharding_;
   rank.limits = limits_;
   rank_ = std::make_unique<shard::RankEngine>(group_, options.model_dir, config_, rank);
 }
 
-proto::Partition BenchEngine::partition() const {
-  return proto::MakePartition(config_, group_.rank(), group_.size());
+proto::Partition BenchEngine::partition(int rank) const {
+  return proto::MakePartition(config_, rank, group_.size(), sharding_);
 }
 
 NamedFigures BenchEngine::PhaseSeconds() const {

@@ -30,6 +30,7 @@ struct EngineOptions {
   std::string dtype = "f32";    ///< One of EngineDtypes().
   std::string kernel = "auto";  ///< As the executable's --kernel.
   int threads = 1;              ///< Of each rank.
+  bool rank_invariant = false;  ///< As the executable's --rank-invariant.
   proto::PlanLimits limits = kBenchLimits;
 };
 
@@ -46,8 +47,9 @@ class BenchEngine {
   proto::Communicator& group() { return group_; }
   const proto::ModelConfig& config() const { return config_; }
   const proto::PlanLimits& limits() const { return limits_; }
+  proto::Partition partition(int rank) const;
   /// This rank's partition.
-  proto::Partition partition() const;
+  proto::Partition partition() const { return partition(group_.rank()); }
   /// The CPU features that kernels and libraries may use.
   shard::CpuFeatures features() const { return features_; }
   const shard::Kernels& kernels() const { return shard::KernelsFor(features_); }
@@ -73,6 +75,7 @@ class BenchEngine {
   proto::Communicator group_;
   proto::ModelConfig config_;
   proto::PlanLimits limits_;
+  proto::Sharding sharding_;
   shard::CpuFeatures features_;
   shard::ArithmeticChoice products_;
   shard::HeldWeights weights_;

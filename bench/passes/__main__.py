@@ -17,7 +17,8 @@ from pathlib import Path
 from bench.documents.documents_bench import DocumentsBench
 from bench.kernel_sets import add_kernel_flag
 from bench.passes.curve import run_curve
-from bench.passes.jobs import DTYPES, Jobs, Refused
+from bench.passes.invariance import run_invariance
+from bench.passes.jobs import DTYPES, Jobs, Layout, Refused
 from bench.passes.memory import run_memory
 from bench.passes.pass_bench import PassBench
 from bench.passes.report import Figures
@@ -27,7 +28,7 @@ from bench.worker_process import WorkerFailed
 
 PASS_WORKLOADS = ["300+10x10", "300+100x10", "300+128x50"]
 SCALING_WORKLOADS = ["300+10x10", "300+100x10"]
-BENCHES = ["all", "pass", "scaling", "memory", "documents", "start", "curve"]
+BENCHES = ["all", "pass", "scaling", "memory", "documents", "start", "curve", "invariance"]
 
 
 def parse_flags() -> argparse.Namespace:
@@ -44,7 +45,8 @@ def parse_flags() -> argparse.Namespace:
                         help=f"one or more of: {' '.join(DTYPES)} (all)")
     add_kernel_flag(parser)
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2],
-                        help="numbers of ranks for scaling, with all --threads for which there are CPUs (1 2)")
+                        help="numbers of ranks for scaling, with all --threads for which there are CPUs, and for invariance, "
+                             "with the fewest --threads (1 2)")
     parser.add_argument("--threads", nargs="+", type=int, default=sorted({1, cpus}),
                         help=f"threads of a rank; benches of one rank use the largest value (1 and the number of CPUs: {cpus})")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
@@ -62,7 +64,7 @@ def parse_flags() -> argparse.Namespace:
 
 def run(flags: argparse.Namespace, figures: Figures) -> None:
     def wanted(bench: str) -> bool:
-        return flags.bench == bench or flags.bench == "all" and bench not in ("start", "curve")
+        return flags.bench == bench or flags.bench == "all" and bench not in ("start", "curve", "invariance")
 
     def jobs(stack: ExitStack) -> Jobs:
         return Jobs(flags.scorecast_worker, flags.models, flags.shape, flags.kernel, flags.work / "logs", refused, stack)
@@ -92,6 +94,11 @@ def run(flags: argparse.Namespace, figures: Figures) -> None:
     if wanted("curve"):
         with ExitStack() as stack:
             figures.curve = run_curve(jobs(stack), flags.dtype, one_rank, flags.rounds)
+    if wanted("invariance"):
+        # Ranks may be more than CPUs: only the two jobs of a layout are compared.
+        with ExitStack() as stack:
+            figures.invariance = run_invariance(jobs(stack), flags.dtype, [Layout(ranks, min(flags.threads)) for ranks in flags.ranks],
+                                                flags.workloads or SCALING_WORKLOADS, flags.rounds)
     figures.not_run = refused.reasons
 
 

@@ -88,7 +88,7 @@ class Jobs:
         progress(f"starting {name}")
         command = on_this_host(layout.ranks, self._session_dir, self._shared_dir,
                                [*self._worker, "--dtype", dtype, "--kernel", self.kernel, "--threads", str(layout.threads), *flags])
-        log = self.logs / f"{dtype}-{layout.ranks}x{layout.threads}.txt"
+        log = self.logs / f"{dtype}-{layout.ranks}x{layout.threads}{''.join(flags)}.txt"
         job = (stack or self._stack).enter_context(WorkerProcess(name, command, log, self.environment))
         job.wait_until_ready()
         return job

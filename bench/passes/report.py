@@ -11,6 +11,7 @@ from bench.documents import tables as documents_tables
 from bench.documents.documents_bench import DocumentsFigures
 from bench.passes import tables
 from bench.passes.curve import CurveFigures
+from bench.passes.invariance import InvarianceFigures
 from bench.passes.jobs import title
 from bench.passes.memory import MemoryFigures
 from bench.passes.pass_bench import PassFigures
@@ -42,6 +43,7 @@ class Figures:
     documents: list[DocumentsFigures] = field(default_factory=list)
     start: list[StartFigures] = field(default_factory=list)
     curve: list[CurveFigures] = field(default_factory=list)
+    invariance: list[InvarianceFigures] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
@@ -69,6 +71,9 @@ class Figures:
         if self.curve:
             parts += ["## Rows per second by the size of a pass", f"One rank, threads: {self.curve[0].layout.threads}.",
                       tables.curve(self.curve), tables.bounds(self.curve)]
+        if self.invariance:
+            parts += ["## With --rank-invariant", "Ratios are taken within a round. CPU time and bytes are those of rank 0.",
+                      tables.invariance(self.invariance)]
         if self.not_run:
             parts.append("\n".join(f"- Not run: {reason}" for reason in self.not_run))
         return "\n\n".join(parts)

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from bench.passes.curve import BOUND_SECONDS, ENOUGH, CurveFigures
+from bench.passes.invariance import InvarianceFigures
 from bench.passes.jobs import title
 from bench.passes.memory import MemoryFigures
 from bench.passes.pass_bench import PassFigures
@@ -95,6 +96,12 @@ def scaling(all_figures: Sequence[ScalingFigures]) -> str:
                      f"{median(sent) / 1024:.0f}" if sent else ""])
     return table(["dtype", "query + items", "ranks x threads", "one pass, s", "speed over the first",
                    "exchange, ms per layer", "waiting in it", "received, KiB per layer"], rows)
+
+
+def invariance(all_figures: Sequence[InvarianceFigures]) -> str:
+    rows = [[f.dtype, title(f.workload), str(f.layout), spread(f.seconds, 3), spread(f.invariant_seconds, 3), spread(f.ratio(), 3),
+             spread(f.cpu_ratio(), 3), f"{median(f.bytes_ratio()):.2f}" if f.bytes_ratio() else ""] for f in all_figures]
+    return table(["dtype", "query + items", "ranks x threads", "without, s", "with, s", "with / without", "of CPU time", "of bytes"], rows)
 
 
 def memory(all_figures: Sequence[MemoryFigures]) -> str:

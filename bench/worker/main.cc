@@ -34,6 +34,7 @@ struct Flags {
   std::string dtype = "f32";
   std::string kernel = "auto";
   int threads = static_cast<int>(std::thread::hardware_concurrency());
+  bool rank_invariant = false;
   double latency_us = 0;
   bool sample_memory = false;
   bool only_write_model = false;
@@ -55,6 +56,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--threads", flags.threads, "Threads of each rank")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("--rank-invariant", flags.rank_invariant, "As the executable's --rank-invariant");
   app.add_option("--latency-us", flags.latency_us,
                  "Latency added to messages between ranks, in microseconds")
       ->check(CLI::NonNegativeNumber)
@@ -111,7 +113,8 @@ int main(int argc, char** argv) {
     bench::BenchEngine engine({.model_dir = flags.model_dir(),
                                .dtype = flags.dtype,
                                .kernel = flags.kernel,
-                               .threads = flags.threads});
+                               .threads = flags.threads,
+                               .rank_invariant = flags.rank_invariant});
     bench::AddMpiLatency(flags.latency_us * 1e-6);
     if (engine.is_root()) {
       Serve(engine, flags, peak ? &*peak : nullptr);

@@ -112,8 +112,7 @@ Session::Session(BenchEngine& engine, std::string dtype, MemoryPeak* peak)
 json Session::Hello() {
   double bytes = 0;
   for (int rank = 0; rank < engine_.group().size(); ++rank) {
-    const proto::Partition partition =
-        proto::MakePartition(engine_.config(), rank, engine_.group().size());
+    const proto::Partition partition = engine_.partition(rank);
     bytes += WeightBytes(engine_.config(), partition, engine_.weights().layer_size,
                          engine_.weights().lm_head_size);
   }

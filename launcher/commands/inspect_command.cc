@@ -232,12 +232,13 @@ void PrintShare(const RankShare& share) {
   std::printf("  memory              %s\n", MemoryText(share.memory).c_str());
 }
 
-void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::PlanLimits& limits,
-                    const shard::HeldWeights& weights) {
+void PrintPartition(const proto::ModelConfig& config, int ranks, proto::Sharding sharding,
+                    const proto::PlanLimits& limits, const shard::HeldWeights& weights) {
   std::printf(
-      "\npartition over %s; memory in MiB, %s, at the largest pass; touched: the part of "
+      "\npartition over %s%s; memory in MiB, %s, at the largest pass; touched: the part of "
       "activations and K/V that is touched at start, for passes of up to %u rows\n",
       proto::Count(ranks, "rank").c_str(),
+      sharding == proto::Sharding::kInBlocks ? ", in blocks (--rank-invariant)" : "",
       std::string(shard::Name(weights.precisions.layers)).c_str(), proto::kTouchedBucket);
   std::printf("  %4s  %-12s %-12s %-16s %-18s %10s %12s %10s %10s\n", "rank", "heads", "K/V heads",
               "intermediate",
@@ -246,7 +247,7 @@ void PrintPartition(const proto::ModelConfig& config, int ranks, const proto::Pl
                                        : "vocabulary",
               "weights", "activations", "K/V", "touched");
   for (int rank = 0; rank < ranks; ++rank) {
-    const proto::Partition part = proto::MakePartition(config, rank, ranks);
+    const proto::Partition part = proto::MakePartition(config, rank, ranks, sharding);
     const shard::MemoryEstimate memory = shard::EstimateMemory(config, part, limits, weights);
     std::printf("  %4d  %-12s %-12s %-16s %-18s %10.1f %12.1f %10.1f %10.1f\n", rank,
                 Text(part.heads).c_str(), Text(part.kv_heads).c_str(),
@@ -350,7 +351,7 @@ int RunInspectCommand(const InspectFlags& flags) {
     PrintEmbedder(embedder);
   }
   PrintShare(share);
-  PrintPartition(*config, flags.ranks, limits.plan, weights);
+  PrintPartition(*config, flags.ranks, flags.engine.sharding(), limits.plan, weights);
   return kExitOk;
 }
 

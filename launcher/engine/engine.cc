@@ -115,7 +115,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   proto::StartupPhase(group_, [&] {
     CheckEngineFlags(flags);
     config_ = proto::LoadModelConfig(flags.model, TaskFromFlag(flags.task));
-    proto::MakePartition(config_, group_.rank(), ranks_);
+    proto::MakePartition(config_, group_.rank(), ranks_, flags.sharding());
   });
   AgreeOnConfig(group_, flags, config_);
   shard::CpuFeatures features;
@@ -155,12 +155,14 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
                       *flags.kv_cache_mb, static_cast<double>(limits_.page_bytes) * 1e-6);
   }
   memory_estimate_ = shard::EstimateMemory(
-      config_, proto::MakePartition(config_, group_.rank(), ranks_), plan, weights);
+      config_, proto::MakePartition(config_, group_.rank(), ranks_, flags.sharding()), plan,
+      weights);
   options_.threads = flags.threads > 0 ? flags.threads : share_.threads;
   if (!planned) {
     LogCpuWarnings(group_, resources, share_, options_.threads, flags.threads);
   }
   options_.limits = plan;
+  options_.sharding = flags.sharding();
   options_.watch.limits = flags.watch;
   options_.watch.warn = [](const std::string& line) {
     proto::Log(proto::LogLevel::kWarning, line);

@@ -9,6 +9,7 @@
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/server_options.h"
 #include "proto/model/model_config.h"
+#include "proto/model/partition.h"
 #include "shard/kernels/kernels.h"
 #include "shard/worker/watchdog.h"
 
@@ -33,9 +34,13 @@ struct EngineFlags {
   int threads = 0;  ///< 0: this rank's share of the CPUs (RankShare).
   std::string dtype = "auto";
   std::string kernel = "auto";
+  bool rank_invariant = false;
   shard::WatchLimits watch;
   std::string log_level = "info";
 
+  proto::Sharding sharding() const {
+    return rank_invariant ? proto::Sharding::kInBlocks : proto::Sharding::kEven;
+  }
   /// Like ServerOptions::has_sglang_rules, but also valid before the engine has set
   /// `server.delimiter`.
   bool has_sglang_rules() const { return server.enable_mis || !delimiter.empty(); }

@@ -76,7 +76,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   plan.max_reads = Narrow(flags.max_batch_tokens + flags.server.max_items + 1);
   plan.pass_kv_rows = Narrow(KvRowsOf(2 * flags.max_batch_tokens, segments));
 
-  proto::SetModelLimits(config, ranks, plan);
+  proto::SetModelLimits(config, ranks, plan, flags.sharding());
   // A row that is read for scores may also be read for a completion.
   const std::int64_t one_row = 2 * proto::LargestReadBytes(plan);
   plan.max_logit_bytes =
@@ -87,7 +87,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
   }
 
   // No rank holds more than rank 0 does.
-  const proto::Partition partition = proto::MakePartition(config, 0, ranks);
+  const proto::Partition partition = proto::MakePartition(config, 0, ranks, flags.sharding());
   const auto needed = [&] {
     return memory.ranks * shard::EstimateMemory(config, partition, plan, weights).total() +
            LogitBuffers(plan, memory.ranks);

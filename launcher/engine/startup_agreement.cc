@@ -44,7 +44,8 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
        OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),
        OfFlag("--max-batch-tokens", std::to_string(flags.max_batch_tokens)),
        OfFlag("--kv-cache-mb", flags.kv_cache_mb ? std::to_string(*flags.kv_cache_mb) : "(absent)"),
-       OfFlag("--dtype", flags.dtype)});
+       OfFlag("--dtype", flags.dtype),
+       OfFlag("--rank-invariant", flags.rank_invariant ? "(given)" : "(absent)")});
 }
 
 void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags,

@@ -8,8 +8,11 @@
 
 namespace scorecast::proto {
 
-void SetModelLimits(const ModelConfig& config, int ranks, PlanLimits& limits) {
+void SetModelLimits(const ModelConfig& config, int ranks, PlanLimits& limits, Sharding sharding) {
   limits.ranks = ranks;
+  limits.normalizers = sharding == Sharding::kInBlocks
+                           ? static_cast<std::int32_t>(AllVocabularyBlocks(config).size())
+                           : ranks;
   limits.vocabulary = config.output_size();
   if (config.read_head) {
     limits.pooled_rows = RowsPooledBy(config.read_head->pooling);

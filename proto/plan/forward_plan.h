@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proto/model/model_config.h"
+#include "proto/model/partition.h"
 #include "proto/model/read_head.h"
 #include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
@@ -178,6 +179,7 @@ struct PlanLimits {
   std::int64_t max_logit_bytes = kMaxLogitBytes;
   // ReadBytes depends on these: see SetModelLimits.
   std::int32_t ranks = 1;
+  std::int32_t normalizers = 1;  ///< Normalizers of a read, of all ranks together.
   /// Number of tokens or classes of all ranks together, or the values of an embedding.
   std::int64_t vocabulary = std::numeric_limits<std::int32_t>::max();
   // Of a model with a ReadHead.
@@ -189,7 +191,8 @@ struct PlanLimits {
 };
 
 /// Sets the members that say what reads of a model take.
-void SetModelLimits(const ModelConfig& config, int ranks, PlanLimits& limits);
+void SetModelLimits(const ModelConfig& config, int ranks, PlanLimits& limits,
+                    Sharding sharding = Sharding::kEven);
 
 /// Upper bound on the bytes of partial logits of one read (a RowRead or a PlanRead), however the
 /// vocabulary is divided among the ranks. `labels` is the length of the read's label list.
@@ -207,7 +210,8 @@ std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& l
   constexpr std::int64_t kCount = sizeof(std::int32_t);
   auto bytes = static_cast<std::int64_t>(labels * sizeof(float));
   if (read.normalizer) {
-    bytes += limits.ranks * (kNormalizer + (read.draw ? kDrawn : 0));
+    bytes += std::max(limits.ranks, limits.normalizers) * kNormalizer;
+    bytes += read.draw ? limits.ranks * kDrawn : 0;
     bytes += std::min(std::int64_t{read.top_k} * limits.ranks, limits.vocabulary) * kToken;
     bytes += read.target >= 0 ? sizeof(float) : 0;  // Only the rank that has the token sends it.
     bytes += read.ranks_target ? limits.ranks * kCount : 0;

@@ -7,7 +7,8 @@
 namespace scorecast::shard {
 
 proto::Expected<int, std::string> RanksOfEachHost(const proto::Communicator& group,
-                                                  const proto::Communicator& host) {
+                                                  const proto::Communicator& host,
+                                                  bool powers_of_two) {
   const int ranks = host.size();
   const int first = host.Min(group.rank());
   const std::vector<int> sizes = group.AllGather(ranks);
@@ -19,7 +20,7 @@ proto::Expected<int, std::string> RanksOfEachHost(const proto::Communicator& gro
   if (ranks == 1) {
     return proto::Unexpected(std::string("several hosts"));
   }
-  if (ranks < group.size() && !std::has_single_bit(static_cast<unsigned>(ranks))) {
+  if (powers_of_two && ranks < group.size() && !std::has_single_bit(static_cast<unsigned>(ranks))) {
     return proto::Unexpected(std::to_string(ranks) + " ranks a host, which is no power of two");
   }
   if (!are_in_place) {

@@ -43,42 +43,44 @@ proto::Expected<std::unique_ptr<SharedWindow>, std::string> MakeWindows(
 }  // namespace
 
 RowExchange::RowExchange(const proto::Communicator& group, const RowSizes& sizes,
-                         const Kernels& kernels, ThreadPool& pool, int ranks_a_host)
+                         const Kernels& kernels, ThreadPool& pool, int ranks_a_host,
+                         std::vector<SumTree> trees)
     : sizes_(sizes),
       rank_(group.rank()),
       ranks_(group.size()),
       pool_(pool),
       kernels_(kernels),
       tree_(kernels, SummandType::kFloat32) {
-  proto::Check(0 <= sizes.max_rows && sizes.max_rows <= INT_MAX && 0 <= sizes.summand_bytes &&
-                   sizes.summand_bytes <= INT_MAX && 0 < sizes.shared_bytes &&
-                   sizes.shared_bytes <= INT_MAX,
-               "rows have bytes, and neither these nor the number of rows exceed INT_MAX");
   proto::Check(ranks_ == 1 || sizes.summand_bytes > 0, "ranks of a group exchange summands");
+  const bool in_blocks = !trees.empty();
+  if (!in_blocks) {
+    trees.push_back(SumTree::OfRanks(ranks_));
+  }
+  RowSizes all_nodes = Divide(trees, /*ranks_a_host=*/1);
   std::string obstacle = "asked for";
   if (ranks_ > 1 && ranks_a_host != 1) {
     const proto::Communicator host =
         ranks_a_host == kAsTheyAre ? group.OnThisHost() : group.Split(rank_ / ranks_a_host);
-    const auto ranks_of_each = RanksOfEachHost(group, host);
-    auto window =
-        ranks_of_each ? MakeWindows(group, host, sizes) : proto::Unexpected(ranks_of_each.error());
+    const auto ranks_of_each = RanksOfEachHost(group, host, /*powers_of_two=*/!in_blocks);
+    if (ranks_of_each) {
+      all_nodes = Divide(trees, *ranks_of_each);
+    }
+    auto window = ranks_of_each ? MakeWindows(group, host, all_nodes)
+                                : proto::Unexpected(ranks_of_each.error());
     if (window) {
-      ranks_a_host_ = *ranks_of_each;
       lane_ = host.rank();
-      memory_ = std::make_unique<HostMemory>(std::move(*window), lane_, ranks_a_host_, sizes);
+      memory_ = std::make_unique<HostMemory>(std::move(*window), lane_, ranks_a_host_, all_nodes);
     } else {
       obstacle = window.error();
+      all_nodes = Divide(trees, /*ranks_a_host=*/1);
     }
   }
   if (!memory_) {
-    proto::StartupPhase(group, [&] { memory_ = std::make_unique<HostMemory>(sizes); });
+    proto::StartupPhase(group, [&] { memory_ = std::make_unique<HostMemory>(all_nodes); });
   }
   const int hosts = ranks_ / ranks_a_host_;
   if (hosts > 1) {
-    messages_ = std::make_unique<RowMessages>(group, ranks_a_host_, sizes);
-  }
-  for (int rank = 0; rank < ranks_a_host_; ++rank) {
-    host_parts_.push_back({memory_->summands(rank), 1});
+    messages_ = std::make_unique<RowMessages>(group, ranks_a_host_, all_nodes);
   }
   if (ranks_ == 1) {
     description_ = "one rank";
@@ -90,6 +92,23 @@ RowExchange::RowExchange(const proto::Communicator& group, const RowSizes& sizes
   } else {
     description_ = "messages (" + obstacle + ")";
   }
+}
+
+RowSizes RowExchange::Divide(const std::vector<SumTree>& trees, int ranks_a_host) {
+  ranks_a_host_ = ranks_a_host;
+  most_nodes_ = 1;
+  parts_.clear();
+  for (const SumTree& tree : trees) {
+    parts_.emplace_back(tree, ranks_a_host, rank_ / ranks_a_host);
+    most_nodes_ = std::max(most_nodes_, parts_.back().most_nodes());
+  }
+  RowSizes sizes = sizes_;
+  sizes.summand_bytes *= most_nodes_;
+  proto::Check(0 <= sizes.max_rows && sizes.max_rows <= INT_MAX && 0 <= sizes.summand_bytes &&
+                   sizes.summand_bytes <= INT_MAX && 0 < sizes.shared_bytes &&
+                   sizes.shared_bytes <= INT_MAX,
+               "rows have bytes, and neither these nor the number of rows exceed INT_MAX");
+  return sizes;
 }
 
 RowSlices RowExchange::Even(std::int64_t rows) const {
@@ -114,41 +133,51 @@ void RowExchange::Touch(std::int64_t rows) {
   }
 }
 
-void RowExchange::ExchangeSummands(const RowSlices& owners, SummandType type) {
+void RowExchange::ExchangeSummands(const RowSlices& owners, SummandType type, std::size_t tree) {
   proto::Check(!has_exchanged_, "ExchangeSummands and ShareRows alternate");
   CheckRows(owners);
   proto::Check(Own(owners).size() <= sizes_.MostOwnRows(ranks_),
                "no rank owns more rows than its even share of the largest number");
   has_exchanged_ = true;
   tree_ = TreeSum(kernels_, type);
-  Timed(proto::RankOperation::kExchange, BytesOfSummands(owners), [&] {
+  const SumParts& parts = parts_[tree];
+  Timed(proto::RankOperation::kExchange, BytesOfSummands(owners, parts), [&] {
     Barrier();
     if (messages_ && owners.rows() > 0) {
-      SendSums(owners);
+      SendSums(owners, parts);
     }
   });
   own_parts_.clear();
-  const std::int64_t first = Own(owners).begin * sizes_.summand_bytes;
-  for (int host = 0; host < ranks_ / ranks_a_host_; ++host) {
-    if (messages_ && host != messages_->own_host()) {
-      own_parts_.push_back({messages_->sums_of(host), ranks_a_host_});
-      continue;
-    }
-    for (const SummandRows& part : host_parts_) {
-      own_parts_.push_back({part.rows + first, 1});
-    }
+  for (const SumPart& part : parts.of_sum()) {
+    own_parts_.push_back({Place(part, Own(owners).begin), part.joins});
   }
 }
 
-void RowExchange::SendSums(const RowSlices& owners) {
+std::int64_t RowExchange::SummandsStride() const { return most_nodes_ * sizes_.summand_bytes; }
+
+const std::byte* RowExchange::Place(const SumPart& part, std::int64_t first_row) const {
+  const std::byte* rows = part.is_received
+                              ? messages_->sums_of(part.source)
+                              : memory_->summands(part.source) + first_row * SummandsStride();
+  return rows + part.node * sizes_.summand_bytes;
+}
+
+void RowExchange::SendSums(const RowSlices& owners, const SumParts& parts) {
+  const std::int64_t stride = SummandsStride();
+  std::vector<std::vector<SummandRows>> nodes;  // What each of this host's nodes consists of.
+  for (const std::vector<SumPart>& of_node : parts.of_host()) {
+    std::vector<SummandRows>& node = nodes.emplace_back();
+    for (const SumPart& part : of_node) {
+      node.push_back({Place(part, 0), part.joins});
+    }
+  }
   messages_->BeginReceiving(owners);
   // Every host begins with the next one, so that not all send to the first at once.
   for (int step = 1; step < messages_->hosts(); ++step) {
     const int host = (messages_->own_host() + step) % messages_->hosts();
     const proto::Range rows = messages_->OfLane(owners, host);
     if (ranks_a_host_ == 1) {
-      messages_->SendSums(host, memory_->summands(lane_) + rows.begin * sizes_.summand_bytes,
-                          rows.size());
+      messages_->SendSums(host, memory_->summands(lane_) + rows.begin * stride, rows.size());
       continue;
     }
     std::byte* sums = messages_->RoomFor(rows.size());
@@ -157,8 +186,11 @@ void RowExchange::SendSums(const RowSlices& owners) {
       const std::int64_t begin = rows.begin + task * kRowsPerTask;
       const std::int64_t end = std::min(rows.end, begin + kRowsPerTask);
       for (std::int64_t row = begin; row < end; ++row) {
-        tree_.WriteNode(host_parts_, row * sizes_.summand_bytes, numbers,
-                        sums + (row - rows.begin) * sizes_.summand_bytes);
+        std::byte* to = sums + (row - rows.begin) * stride;
+        for (const std::vector<SummandRows>& node : nodes) {
+          tree_.WriteNode(node, row * stride, numbers, to);
+          to += sizes_.summand_bytes;
+        }
       }
     });
     messages_->SendSums(host, sums, rows.size());
@@ -167,7 +199,7 @@ void RowExchange::SendSums(const RowSlices& owners) {
 }
 
 void RowExchange::AddSummands(std::int64_t own_row, std::span<float> sum) const {
-  tree_.AddTo(own_parts_, own_row * sizes_.summand_bytes, sum);
+  tree_.AddTo(own_parts_, own_row * SummandsStride(), sum);
 }
 
 void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
@@ -186,16 +218,20 @@ void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> p
   });
 }
 
-std::int64_t RowExchange::BytesOfSummands(const RowSlices& owners) const {
+std::int64_t RowExchange::BytesOfSummands(const RowSlices& owners, const SumParts& parts) const {
   const std::int64_t own = Own(owners).size();
+  const auto of_others = std::ranges::count_if(parts.of_sum(), [&](const SumPart& part) {
+    return !part.is_received && part.source != lane_;
+  });
   if (!messages_) {
-    return (ranks_ - 1) * own * sizes_.summand_bytes;
+    return of_others * own * sizes_.summand_bytes;
   }
   std::int64_t of_lane = 0;
   for (int host = 0; host < messages_->hosts(); ++host) {
     of_lane += messages_->OfLane(owners, host).size();
   }
-  return ((messages_->hosts() - 1) * own + (ranks_a_host_ - 1) * of_lane) * sizes_.summand_bytes;
+  return (messages_->hosts() - 1) * own * SummandsStride() +
+         of_others * of_lane * sizes_.summand_bytes;
 }
 
 void RowExchange::Barrier() {

@@ -13,6 +13,8 @@
 #include "shard/exchange/host_memory.h"
 #include "shard/exchange/row_messages.h"
 #include "shard/exchange/row_slices.h"
+#include "shard/exchange/sum_parts.h"
+#include "shard/exchange/sum_tree.h"
 #include "shard/exchange/tree_sum.h"
 #include "shard/kernels/kernels.h"
 #include "shard/runtime/progress.h"
@@ -23,8 +25,8 @@ namespace scorecast::shard {
 /// Adds up rows over ranks, as sequence parallelism in Megatron does (arXiv 2205.05198). Every rank
 /// has summands of all rows. Each row has one owner, which gets the sum of all ranks' summands of
 /// it, makes a finished row of it, and shares that row with all ranks. The sum is a fixed tree over
-/// the ranks (TreeSum), so its bits depend neither on the number of rows, nor on the owner, nor on
-/// which ranks share a host.
+/// the ranks, or over blocks that they hold (SumTree), so its bits depend neither on the number of
+/// rows, nor on the owner, nor on which ranks share a host.
 ///
 ///   write summands() of all rows                      ExchangeSummands(owners, type)
 ///   make own rows in shared_rows() by AddSummands     ShareRows(owners, planes)
@@ -38,8 +40,12 @@ namespace scorecast::shard {
 /// Ranks on one host copy nothing: they see each other's memory. Therefore summands() may be
 /// written only between ShareRows and ExchangeSummands, and shared_rows() only between
 /// ExchangeSummands and ShareRows, and only the rank's own rows. If every host has equally many
-/// consecutive ranks, and their number is a power of two, each row and each host's sum of it
-/// crosses the network once: docs/exchange.md. Otherwise every rank counts as a host of its own.
+/// consecutive ranks, and their number is a power of two or the trees are over blocks, each row and
+/// each host's sum of it crosses the network once: docs/exchange.md. Otherwise every rank counts as
+/// a host of its own.
+///
+/// A rank has one summand of each row if its leaves are a node of the tree, as in a tree over
+/// ranks. Otherwise it has one for each node that they consist of.
 class RowExchange {
  public:
   /// Ranks share memory if they really are on one host.
@@ -58,13 +64,18 @@ class RowExchange {
   /// Collective. Makes buffers for rows of the given sizes, which are at most INT_MAX; a page of
   /// them costs nothing until it is used. A rank that is alone may do without summands:
   /// summand_bytes is then 0. `ranks_a_host` is for tests: as if so many consecutive ranks had a
-  /// host of their own. `kernels` and `pool` outlive the exchange. Throws StartupError, on every
-  /// rank, if one of them lacks the memory.
+  /// host of their own. `kernels` and `pool` outlive the exchange. `trees` are trees over blocks;
+  /// if there are none, sums are those of SumTree::OfRanks. Throws StartupError, on every rank, if
+  /// one of the ranks lacks the memory.
   RowExchange(const proto::Communicator& group, const RowSizes& sizes, const Kernels& kernels,
-              ThreadPool& pool, int ranks_a_host = kAsTheyAre);
+              ThreadPool& pool, int ranks_a_host = kAsTheyAre, std::vector<SumTree> trees = {});
 
-  /// This rank's summands: [max_rows][summand_bytes], page-aligned.
+  /// This rank's summands: [max_rows][most_nodes()][summand_bytes], page-aligned.
   std::byte* summands() { return memory_->summands(lane_); }
+  /// Summands of a row for which there is room: the most nodes that a rank or a host has.
+  std::int64_t most_nodes() const { return most_nodes_; }
+  /// Summands of a row that this rank has in a tree.
+  int Nodes(std::size_t tree) const { return parts_[tree].NodesOfRank(lane_); }
   /// The shared rows: max_rows · shared_bytes bytes, page-aligned.
   std::byte* shared_rows() { return memory_->shared_rows(); }
 
@@ -82,8 +93,9 @@ class RowExchange {
   /// exchanges of up to `rows` rows, the other ranks' included, so that they cost no page faults.
   void Touch(std::int64_t rows);
 
-  /// Summands are numbers of `type`. No rank may own more rows than max_rows / ranks, rounded up.
-  void ExchangeSummands(const RowSlices& owners, SummandType type);
+  /// Summands are numbers of `type`, and those of tree number `tree`. No rank may own more rows
+  /// than max_rows / ranks, rounded up.
+  void ExchangeSummands(const RowSlices& owners, SummandType type, std::size_t tree = 0);
   /// sum[i] += the first numbers of the sum over all ranks of own row number `own_row`, counted
   /// from this rank's first. Any thread may call it, between ExchangeSummands and ShareRows.
   void AddSummands(std::int64_t own_row, std::span<float> sum) const;
@@ -97,29 +109,36 @@ class RowExchange {
   const std::string& Description() const { return description_; }
 
  private:
+  /// Makes parts_, most_nodes_ and ranks_a_host_. Returns the sizes of rows with so many nodes.
+  RowSizes Divide(const std::vector<SumTree>& trees, int ranks_a_host);
+  /// Bytes of the summands of a row.
+  std::int64_t SummandsStride() const;
   void CheckRows(const RowSlices& owners) const;
   /// Waits for the ranks of this host.
   void Barrier();
   /// Adds up this host's summands of rows that other hosts own, and sends the sums.
-  void SendSums(const RowSlices& owners);
+  void SendSums(const RowSlices& owners, const SumParts& parts);
+  /// Where the summands, or sums, of a part begin. `first_row` is the first row's, of all rows.
+  const std::byte* Place(const SumPart& part, std::int64_t first_row) const;
   /// Bytes of other ranks that ExchangeSummands receives and reads.
-  std::int64_t BytesOfSummands(const RowSlices& owners) const;
+  std::int64_t BytesOfSummands(const RowSlices& owners, const SumParts& parts) const;
   /// Makes a call in which this rank gets `bytes` bytes of other ranks, and measures its time.
   template <typename Call>
   void Timed(proto::RankOperation operation, std::int64_t bytes, const Call& call);
 
-  RowSizes sizes_;
+  RowSizes sizes_;  // summand_bytes are those of one node.
   int rank_;
   int ranks_;
+  int most_nodes_ = 1;
   int ranks_a_host_ = 1;  // That share memory.
   int lane_ = 0;          // This rank's number among them.
   ThreadPool& pool_;
   const Kernels& kernels_;
   std::unique_ptr<HostMemory> memory_;
   std::unique_ptr<RowMessages> messages_;  // Null if all ranks share memory.
+  std::vector<SumParts> parts_;            // [trees]
   TreeSum tree_;
-  std::vector<SummandRows> own_parts_;   // What the sums of own rows consist of.
-  std::vector<SummandRows> host_parts_;  // [ranks_a_host]: the summands of row 0.
+  std::vector<SummandRows> own_parts_;  // What the sums of own rows consist of.
   std::string description_;
   Progress* progress_ = nullptr;
   bool has_exchanged_ = false;  // The next call must be ShareRows.

@@ -10,28 +10,25 @@ namespace {
 
 /// Numbers of a row that are added at a time. All their nodes stay in the nearest cache.
 constexpr std::int64_t kBlock = 256;
-/// No tree over as many ranks as an int can count has more nodes that wait for their sibling.
+/// No tree over as many leaves as an int can count has more nodes that wait for their sibling.
 constexpr std::size_t kMostWaiting = 32;
 
 /// One block of a row, whose parts are pushed from left to right.
 class BlockSum {
  public:
-  BlockSum(const Kernels& kernels, SummandType type, std::int64_t numbers, int all_ranks)
-      : kernels_(kernels), type_(type), numbers_(numbers), all_ranks_(all_ranks) {}
+  BlockSum(const Kernels& kernels, SummandType type, std::int64_t numbers)
+      : kernels_(kernels), type_(type), numbers_(numbers) {}
 
-  void Push(const std::byte* numbers, int ranks) {
-    nodes_[waiting_++] = {numbers, ranks};
-    // Siblings have equally many ranks, unless the right one is at the end of all ranks.
-    while (waiting_ > 1 && Left().ranks == Right().ranks && 2 * Left().ranks < all_ranks_) {
+  void Push(const std::byte* numbers, int joins) {
+    nodes_[waiting_++] = numbers;
+    for (; joins > 0; --joins) {
       Join();
     }
   }
 
   /// The root, when all parts are pushed.
   const float* Root() {
-    while (waiting_ > 2) {
-      Join();
-    }
+    proto::Check(waiting_ <= 2, "the parts of a sum are its tree");
     Add();
     return sum_.data();
   }
@@ -45,24 +42,16 @@ class BlockSum {
   }
 
  private:
-  struct Node {
-    const std::byte* numbers;
-    int ranks;
-  };
-
-  Node& Left() { return nodes_[waiting_ - 2]; }
-  Node& Right() { return nodes_[waiting_ - 1]; }
-
   /// sum_ = the last two nodes, or the only one.
   void Add() {
     const std::size_t first = waiting_ > 1 ? waiting_ - 2 : 0;
     std::fill_n(sum_.data(), numbers_, 0.0F);
     for (std::size_t node = first; node < waiting_; ++node) {
       if (type_ == SummandType::kBfloat16) {
-        kernels_.add_bf16(reinterpret_cast<const std::uint16_t*>(nodes_[node].numbers), numbers_,
+        kernels_.add_bf16(reinterpret_cast<const std::uint16_t*>(nodes_[node]), numbers_,
                           sum_.data());
       } else {
-        kernels_.add(reinterpret_cast<const float*>(nodes_[node].numbers), numbers_, sum_.data());
+        kernels_.add(reinterpret_cast<const float*>(nodes_[node]), numbers_, sum_.data());
       }
     }
   }
@@ -72,16 +61,15 @@ class BlockSum {
     Add();
     auto* to = reinterpret_cast<std::byte*>(joined_[waiting_ - 2].data());
     Store(to);
-    Left() = {to, Left().ranks + Right().ranks};
+    nodes_[waiting_ - 2] = to;
     --waiting_;
   }
 
   const Kernels& kernels_;
   SummandType type_;
   std::int64_t numbers_;
-  int all_ranks_;
   std::size_t waiting_ = 0;
-  std::array<Node, kMostWaiting> nodes_;
+  std::array<const std::byte*, kMostWaiting> nodes_;
   std::array<float, kBlock> sum_;
   std::array<std::array<float, kBlock>, kMostWaiting> joined_;
 };
@@ -91,15 +79,11 @@ class BlockSum {
 template <typename Take>
 void ForEachBlock(const Kernels& kernels, SummandType type, std::span<const SummandRows> parts,
                   std::int64_t offset, std::int64_t numbers, const Take& take) {
-  int all_ranks = 0;
-  for (const SummandRows& part : parts) {
-    all_ranks += part.ranks;
-  }
-  proto::Check(all_ranks > 0, "a sum has parts");
+  proto::Check(!parts.empty(), "a sum has parts");
   for (std::int64_t begin = 0; begin < numbers; begin += kBlock) {
-    BlockSum block(kernels, type, std::min(kBlock, numbers - begin), all_ranks);
+    BlockSum block(kernels, type, std::min(kBlock, numbers - begin));
     for (const SummandRows& part : parts) {
-      block.Push(part.rows + offset + begin * BytesOf(type), part.ranks);
+      block.Push(part.rows + offset + begin * BytesOf(type), part.joins);
     }
     take(block, begin);
   }

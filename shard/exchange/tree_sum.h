@@ -13,16 +13,16 @@ enum class SummandType { kFloat32, kBfloat16 };
 
 constexpr std::int64_t BytesOf(SummandType type) { return type == SummandType::kFloat32 ? 4 : 2; }
 
-/// Rows of summands of one rank, or of the sums over several consecutive ranks.
+/// Rows of summands of one rank, or of the sums over several consecutive ranks: a node of a
+/// SumTree.
 struct SummandRows {
   const std::byte* rows = nullptr;
-  int ranks = 1;
+  int joins = 0;  ///< See SumTree::JoinsAfter.
 };
 
-/// Adds up rows over ranks as a tree that depends on the number of ranks alone: the first child of
-/// a node has the largest power of two of its ranks that is less than all of them. Every node but
-/// the root is rounded to the type. So a sum has the same bits, whichever nodes of the tree its
-/// parts are. Threads may use one object at the same time.
+/// Adds up rows as a SumTree says. Every node but the root is rounded to the type. So a sum has the
+/// same bits, whichever nodes of the tree its parts are. Threads may use one object at the same
+/// time.
 class TreeSum {
  public:
   TreeSum(const Kernels& kernels, SummandType type) : kernels_(&kernels), type_(type) {}
@@ -30,10 +30,10 @@ class TreeSum {
   SummandType type() const { return type_; }
 
   /// sum[i] += the root of the row that begins `offset` bytes behind the beginning of each part.
-  /// The parts are those of all ranks, in the ranks' order; each is a node of the tree.
+  /// The parts are in the order of the tree's leaves, and together they are the whole tree.
   void AddTo(std::span<const SummandRows> parts, std::int64_t offset, std::span<float> sum) const;
-  /// Writes the sum over some ranks that are a node of a larger tree, and whose number is a power
-  /// of two: `numbers` numbers of the type.
+  /// Writes the sum over some parts that together are a node of a larger tree: `numbers` numbers of
+  /// the type.
   void WriteNode(std::span<const SummandRows> parts, std::int64_t offset, std::int64_t numbers,
                  std::byte* to) const;
 

@@ -27,4 +27,23 @@ void Activations::CopyRow(std::int64_t row, const Activations& from, std::int64_
   }
 }
 
+Activations BlockActivations::Block(std::int64_t block) const {
+  const auto at = static_cast<std::size_t>(block);
+  return {precision, borders[at + 1] - borders[at],
+          data + max_rows * borders[at] * ElementSize(precision),
+          scales == nullptr ? nullptr : scales + block * max_rows};
+}
+
+std::byte* BlockActivations::At(std::int64_t row, std::int64_t column) const {
+  const std::int64_t block = std::ranges::upper_bound(borders, column) - borders.begin() - 1;
+  return Block(block).Row(row) +
+         (column - borders[static_cast<std::size_t>(block)]) * ElementSize(precision);
+}
+
+void BlockActivations::Set(const Kernels& kernels, std::int64_t row, float* x) const {
+  for (std::int64_t block = 0; block < blocks(); ++block) {
+    Block(block).Set(kernels, row, x + borders[static_cast<std::size_t>(block)]);
+  }
+}
+
 }  // namespace scorecast::shard

@@ -26,6 +26,9 @@ struct WeightSource {
   /// The last group of a chunk may be narrower.
   std::int64_t group = 1;
   std::int64_t in = 0;
+  /// Widths of chunks that other ranks have of this weight. A library that computes chunks of these
+  /// widths otherwise than those of this rank must not be used.
+  std::vector<std::int64_t> other_widths;
   /// The narrowest type that is known, from the types in the checkpoint, to hold every number that
   /// `read` gives. A backend may keep the numbers in this type without rounding them.
   Dtype stored = Dtype::kF32;

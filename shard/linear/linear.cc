@@ -1,16 +1,17 @@
 #include "shard/linear/linear.h"
 
 #include <numeric>
+#include <utility>
 
 #include "proto/base/check.h"
 #include "shard/runtime/touch_pages.h"
 
 namespace scorecast::shard {
 
-void TileScratch::Reserve(std::int64_t columns) {
-  if (columns > columns_) {
-    columns_ = columns;
-    tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads_ * kMostTileRows * columns));
+void TileScratch::Reserve(std::int64_t columns, std::int64_t tiles) {
+  if (columns * tiles > columns_) {
+    columns_ = columns * tiles;
+    tiles_ = AlignedBuffer<float>(static_cast<std::size_t>(threads_ * kMostTileRows * columns_));
   }
 }
 
@@ -26,18 +27,51 @@ std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 Linear::Linear(GemmBackend& backend, Precision precision, const WeightSource& source,
                ThreadPool& pool, TileScratch& scratch)
-    : in_(source.in), starts_({0}), first_groups_({0}), scratch_(&scratch) {
-  for (const std::int64_t width : source.widths) {
-    scratch.Reserve(width);
+    : starts_({0}), first_groups_({0}), scratch_(&scratch), steps_(1) {
+  PackBlocks(backend, precision, {&source, 1}, pool);
+}
+
+Linear::Linear(GemmBackend& backend, Precision precision, const std::vector<WeightSource>& blocks,
+               std::vector<BlockStep> steps, const Kernels& kernels, ThreadPool& pool,
+               TileScratch& scratch)
+    : starts_({0}),
+      first_groups_({0}),
+      scratch_(&scratch),
+      steps_(std::move(steps)),
+      kernels_(&kernels) {
+  proto::Check(blocks.size() == steps_.size(), "every block of inputs has its step");
+  PackBlocks(backend, precision, blocks, pool);
+}
+
+void Linear::PackBlocks(GemmBackend& backend, Precision precision,
+                        std::span<const WeightSource> blocks, ThreadPool& pool) {
+  if (blocks.empty()) {
+    return;
+  }
+  // The tiles that a stack has at most: one that is computed, and those that wait.
+  std::int64_t tiles = 0;
+  std::int64_t waiting = 0;
+  for (const BlockStep& step : steps_) {
+    tiles = std::max(tiles, ++waiting);
+    waiting = step.is_result ? 0 : waiting - step.joins;
+  }
+  for (const std::int64_t width : blocks.front().widths) {
+    scratch_->Reserve(width, tiles);
     starts_.push_back(starts_.back() + width);
   }
-  group_ = source.group;
-  if (out_features() > 0 && in_ > 0) {
-    weight_ = backend.Pack(precision, source, pool);
-    const std::int64_t granule = weight_->column_granule();
-    group_ = granule == kWholeChunk ? kWholeChunk : std::lcm(group_, granule);
+  group_ = blocks.front().group;
+  for (const WeightSource& block : blocks) {
+    proto::Check(block.widths == blocks.front().widths, "blocks of inputs have the same chunks");
+    std::unique_ptr<PackedWeight>& weight = weights_.emplace_back();
+    in_ += block.in;
+    if (out_features() > 0 && block.in > 0) {
+      weight = backend.Pack(precision, block, pool);
+      const std::int64_t granule = weight->column_granule();
+      const bool is_whole = granule == kWholeChunk || group_ == kWholeChunk;
+      group_ = is_whole ? kWholeChunk : std::lcm(group_, granule);
+    }
   }
-  for (const std::int64_t width : source.widths) {
+  for (const std::int64_t width : blocks.front().widths) {
     first_groups_.push_back(first_groups_.back() + 1 + (width - 1) / group_);
   }
 }
@@ -95,20 +129,31 @@ Linear::Columns Linear::TakeFromOneChunk(proto::Range& groups) const {
   return {chunk, {begin * group_, end * group_}};
 }
 
-ProductTile Linear::Multiply(const Activations& x, Panel panel, const Columns& columns,
-                             int thread) const {
+ProductTile Linear::TileOf(Panel panel, const Columns& columns, float* data) const {
   const std::int64_t start = starts_[static_cast<std::size_t>(columns.chunk)];
-  const ProductTile tile = {.first_row = panel.first_row,
-                            .rows = panel.rows,
-                            .columns = {start + columns.range.begin, start + columns.range.end},
-                            .data = scratch_->Of(thread)};
-  if (weight_ == nullptr) {
+  return {.first_row = panel.first_row,
+          .rows = panel.rows,
+          .columns = {start + columns.range.begin, start + columns.range.end},
+          .data = data};
+}
+
+void Linear::Multiply(const Activations& x, std::size_t block, const Columns& columns,
+                      const ProductTile& tile, int thread) const {
+  if (weights_[block] == nullptr) {
     std::fill_n(tile.data, tile.rows * tile.columns.size(), 0.0F);
   } else {
-    weight_->Multiply(x, panel.first_row, panel.rows, columns.chunk, columns.range, tile.data,
-                      thread);
+    weights_[block]->Multiply(x, tile.first_row, tile.rows, columns.chunk, columns.range, tile.data,
+                              thread);
   }
-  return tile;
+}
+
+ProductTile Linear::Join(int joins, ProductTile top) const {
+  for (; joins > 0; --joins) {
+    const float* right = top.data;
+    top.data -= SizeOf(top);
+    kernels_->add(right, top.rows * top.columns.size(), top.data);
+  }
+  return top;
 }
 
 std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width) {
@@ -124,11 +169,11 @@ std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width) {
 }
 
 std::int64_t PackedBytes(Precision precision, std::int64_t weight_size, std::int64_t out,
-                         std::int64_t in) {
+                         std::int64_t in, std::int64_t blocks) {
   // Int8Chunk has a scale and an offset for each output.
   constexpr auto kScaleAndOffset = static_cast<std::int64_t>(sizeof(float) + sizeof(std::int32_t));
   const bool has_scales = precision == Precision::kInt8 && in > 0;
-  return out * (in * weight_size + (has_scales ? kScaleAndOffset : 0));
+  return out * (in * weight_size + (has_scales ? blocks * kScaleAndOffset : 0));
 }
 
 }  // namespace scorecast::shard

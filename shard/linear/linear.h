@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "proto/model/partition.h"
+#include "shard/kernels/kernels.h"
+#include "shard/linear/activations.h"
 #include "shard/linear/gemm_backend.h"
 #include "shard/linear/precision.h"
 #include "shard/runtime/aligned_buffer.h"
@@ -19,14 +22,14 @@ class TileScratch {
  public:
   explicit TileScratch(int threads) : threads_(threads) {}
 
-  /// Makes room for tiles of up to this many columns.
-  void Reserve(std::int64_t columns);
+  /// Makes room for `tiles` tiles of up to this many columns.
+  void Reserve(std::int64_t columns, std::int64_t tiles = 1);
   void Touch(ThreadPool& pool);
   float* Of(int thread) { return tiles_.data() + thread * kMostTileRows * columns_; }
 
  private:
   std::int64_t threads_;
-  std::int64_t columns_ = 0;
+  std::int64_t columns_ = 0;    // Of all tiles together.
   AlignedBuffer<float> tiles_;  // [threads][kMostTileRows][columns]
 };
 
@@ -40,12 +43,27 @@ struct ProductTile {
   float* Row(std::int64_t row) const { return data + (row - first_row) * columns.size(); }
 };
 
+/// What follows the product of a block of inputs in a sum over blocks. Sums are computed with a
+/// stack of tiles: see SumTree::JoinsAfter.
+struct BlockStep {
+  int joins = 0;          ///< How often the two tiles on top are replaced by their sum.
+  bool is_result = true;  ///< The only tile that is left then is a result.
+};
+
 /// y = x · Wᵀ for this rank's part of a weight. A product is divided into tasks: panels of rows
 /// times ranges of outputs, both as even as possible. Neither changes a bit.
+///
+/// The inputs may be cut into blocks. The product of each block is then computed by itself, and
+/// products are added up in float32, in an order that the caller chooses.
 class Linear {
  public:
   /// `source` may have no outputs or no inputs, because a rank may own nothing of a layer.
   Linear(GemmBackend& backend, Precision precision, const WeightSource& source, ThreadPool& pool,
+         TileScratch& scratch);
+  /// The sources of each block of inputs, which have the same chunks, and the step after each. The
+  /// kernels must outlive this object.
+  Linear(GemmBackend& backend, Precision precision, const std::vector<WeightSource>& blocks,
+         std::vector<BlockStep> steps, const Kernels& kernels, ThreadPool& pool,
          TileScratch& scratch);
 
   std::int64_t out_features() const { return starts_.back(); }
@@ -61,15 +79,10 @@ class Linear {
   template <typename Epilogue>
   void Forward(const Activations& x, std::int64_t rows, proto::Range chunks, ThreadPool& pool,
                const Epilogue& epilogue) const {
-    const Cut cut = CutProduct(rows, chunks, pool.threads());
-    pool.ParallelFor(cut.panels * cut.parts, [&](std::int64_t task, int thread) {
-      // Tasks are ordered by part of the weight, so that a thread uses one part for all rows.
-      const std::int64_t row = task % cut.panels * cut.height;
-      const Panel panel = {row, std::min(cut.height, rows - row)};
-      proto::Range groups = cut.Part(task / cut.panels);
-      while (groups.size() > 0) {
-        epilogue(Multiply(x, panel, TakeFromOneChunk(groups), thread));
-      }
+    ForEachTile(rows, chunks, pool, [&](Panel panel, const Columns& columns, int thread) {
+      const ProductTile tile = TileOf(panel, columns, scratch_->Of(thread));
+      Multiply(x, 0, columns, tile, thread);
+      epilogue(tile);
     });
   }
   template <typename Epilogue>
@@ -77,8 +90,30 @@ class Linear {
                const Epilogue& epilogue) const {
     Forward(x, rows, {0, chunks()}, pool, epilogue);
   }
+  /// The same for all outputs of a weight in blocks, whose results are passed to
+  /// epilogue(const ProductTile&, int number).
+  template <typename Epilogue>
+  void ForwardBlocks(const BlockActivations& x, std::int64_t rows, ThreadPool& pool,
+                     const Epilogue& epilogue) const {
+    ForEachTile(rows, {0, chunks()}, pool, [&](Panel panel, const Columns& columns, int thread) {
+      ProductTile top = TileOf(panel, columns, scratch_->Of(thread));
+      int results = 0;
+      for (std::size_t block = 0; block < steps_.size(); ++block) {
+        Multiply(x.Block(static_cast<std::int64_t>(block)), block, columns, top, thread);
+        top = Join(steps_[block].joins, top);
+        if (steps_[block].is_result) {
+          epilogue(top, results++);
+        } else {
+          top.data += SizeOf(top);
+        }
+      }
+    });
+  }
 
  private:
+  void PackBlocks(GemmBackend& backend, Precision precision, std::span<const WeightSource> blocks,
+                  ThreadPool& pool);
+
   struct Cut {
     std::int64_t panels = 0;
     std::int64_t height = 0;  ///< Rows of a panel; the last one may be lower.
@@ -104,19 +139,47 @@ class Linear {
   /// Divides a product into enough tasks for all threads, but none that is too small to be worth
   /// starting.
   Cut CutProduct(std::int64_t rows, proto::Range chunks, int threads) const;
+  /// Calls body(panel, columns, thread) for each tile of a product, on any thread.
+  template <typename Body>
+  void ForEachTile(std::int64_t rows, proto::Range chunks, ThreadPool& pool,
+                   const Body& body) const {
+    const Cut cut = CutProduct(rows, chunks, pool.threads());
+    pool.ParallelFor(cut.panels * cut.parts, [&](std::int64_t task, int thread) {
+      // Tasks are ordered by part of the weight, so that a thread uses one part for all rows.
+      const std::int64_t row = task % cut.panels * cut.height;
+      const Panel panel = {row, std::min(cut.height, rows - row)};
+      proto::Range groups = cut.Part(task / cut.panels);
+      while (groups.size() > 0) {
+        body(panel, TakeFromOneChunk(groups), thread);
+      }
+    });
+  }
   /// Removes from the front of `groups` all groups of the first group's chunk. Returns their
   /// outputs.
   Columns TakeFromOneChunk(proto::Range& groups) const;
-  ProductTile Multiply(const Activations& x, Panel panel, const Columns& columns, int thread) const;
+  /// A tile at `data`.
+  ProductTile TileOf(Panel panel, const Columns& columns, float* data) const;
+  /// Numbers for which a tile has room: those of its rows and of their padding.
+  static std::int64_t SizeOf(const ProductTile& tile) {
+    return RoundUpRows(tile.rows) * tile.columns.size();
+  }
+  /// Writes the product of a block of inputs to a tile.
+  void Multiply(const Activations& x, std::size_t block, const Columns& columns,
+                const ProductTile& tile, int thread) const;
+  /// Replaces the two tiles on top of a stack by their sum, `joins` times. Returns the top.
+  ProductTile Join(int joins, ProductTile top) const;
 
-  std::int64_t in_;
+  std::int64_t in_ = 0;                     // Of all blocks.
   std::vector<std::int64_t> starts_;        // [chunks + 1]: the first output of each chunk, then
                                             // the number of outputs.
   std::int64_t group_ = 1;                  // Outputs that are computed together.
   std::vector<std::int64_t> first_groups_;  // [chunks + 1]: the first group of each chunk, then the
                                             // number of groups.
   TileScratch* scratch_;
-  std::unique_ptr<PackedWeight> weight_;  // Null if this rank owns nothing.
+  // [blocks]. Null if this rank owns nothing.
+  std::vector<std::unique_ptr<PackedWeight>> weights_;
+  std::vector<BlockStep> steps_;      // [blocks]
+  const Kernels* kernels_ = nullptr;  // Null if there is one block.
 };
 
 /// How and with what weights are packed.
@@ -125,6 +188,7 @@ struct Packing {
   Precision precision;
   ThreadPool& pool;
   TileScratch& scratch;
+  const Kernels& kernels;
 };
 
 /// Number of outputs of one chunk of a weight: wide enough for a library to run well, narrow enough
@@ -136,8 +200,9 @@ inline constexpr std::int64_t kChunkOutputs = 256;
 std::vector<std::int64_t> Chunks(std::int64_t outputs, std::int64_t width);
 
 /// Bytes of a packed weight [out, in] whose numbers take `weight_size` bytes each (see
-/// BackendEntry::WeightSize), without the padding that a library's layout may have.
+/// BackendEntry::WeightSize), without the padding that a library's layout may have. Its inputs are
+/// cut into `blocks`.
 std::int64_t PackedBytes(Precision precision, std::int64_t weight_size, std::int64_t out,
-                         std::int64_t in);
+                         std::int64_t in, std::int64_t blocks = 1);
 
 }  // namespace scorecast::shard

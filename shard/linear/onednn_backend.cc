@@ -1,5 +1,6 @@
 #include "shard/linear/onednn_backend.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -127,6 +128,12 @@ const OneDnnProduct* OneDnnBackend::Product(Precision precision, std::int64_t wi
 std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const WeightSource& source,
                                                   ThreadPool& pool) {
   const std::int64_t in = source.in;
+  // All ranks must decide alike, although their chunks may have different widths.
+  if (std::ranges::any_of(source.other_widths, [&](std::int64_t width) {
+        return Product(precision, width, in) == nullptr;
+      })) {
+    return other_.Pack(precision, source, pool);
+  }
   std::vector<OneDnnChunk> chunks(source.widths.size());
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include "proto/base/check.h"
 #include "shard/checkpoint/tensor_view.h"
+#include "shard/exchange/sum_tree.h"
 #include "shard/model/tensors.h"
 
 namespace scorecast::shard {
@@ -82,8 +83,10 @@ void ScaleColumns(const std::vector<float>& factors, std::int64_t count, float* 
 /// Packs rows of weights, one below the other. `chunks` lists the rows of every chunk, which are
 /// used in groups of `group`.
 Linear PackRows(const Packing& packing, const std::vector<std::vector<RowBlock>>& chunks,
-                std::int64_t group, std::int64_t in, const std::vector<float>& column_factors) {
+                std::int64_t group, std::int64_t in, const std::vector<float>& column_factors,
+                std::vector<std::int64_t> other_widths = {}) {
   WeightSource source;
+  source.other_widths = std::move(other_widths);
   source.group = group;
   source.in = in;
   std::set<Dtype> types;
@@ -108,19 +111,48 @@ Linear PackRows(const Packing& packing, const std::vector<std::vector<RowBlock>>
   return {packing.backend, packing.precision, source, packing.pool, packing.scratch};
 }
 
-/// Packs some columns of a weight [out, …] as [out, columns].
+/// How a rank adds up the products of its own blocks: the results are the nodes of the tree over
+/// all blocks of which its own consist. If the model is not divided in blocks, a rank has one
+/// block.
+std::vector<BlockStep> StepsOf(const proto::Blocks& own, std::int64_t all_blocks) {
+  const SumTree tree = SumTree::OfBlocks({{0, all_blocks}});
+  std::vector<BlockStep> steps;
+  for (const Range node : tree.NodesOf(own.numbers())) {
+    std::vector<Range> leaves;
+    for (std::int64_t block = node.begin; block < node.end; ++block) {
+      leaves.push_back({block, block + 1});
+    }
+    std::vector<int> joins = tree.JoinsAfter(leaves);
+    joins.back() += leaves.size() > 1 ? 1 : 0;  // The node itself.
+    for (const int count : joins) {
+      steps.push_back({.joins = count, .is_result = false});
+    }
+    steps.back().is_result = true;
+  }
+  return steps;
+}
+
+/// Packs some columns of a weight [out, …] as [out, columns], block by block. A unit of the blocks
+/// is `unit` columns.
 Linear PackColumns(const Packing& packing, const TensorView& weight, std::int64_t out,
-                   Range columns) {
-  WeightSource source;
-  source.in = columns.size();
-  source.stored = weight.dtype;
-  source.widths = Chunks(out, kChunkOutputs);
-  source.read = [&](std::int64_t chunk, float* rows) {
-    const std::int64_t begin = chunk * kChunkOutputs;
-    ReadBlock(weight, {begin, begin + source.widths[static_cast<std::size_t>(chunk)]}, columns,
-              rows, columns.size());
-  };
-  return {packing.backend, packing.precision, source, packing.pool, packing.scratch};
+                   const proto::Blocks& blocks, std::int64_t unit,
+                   const std::vector<BlockStep>& steps) {
+  std::vector<WeightSource> sources(static_cast<std::size_t>(blocks.size()));
+  for (std::size_t block = 0; block < sources.size(); ++block) {
+    const Range units = blocks[static_cast<std::int64_t>(block)];
+    const Range columns = {units.begin * unit, units.end * unit};
+    WeightSource& source = sources[block];
+    source.in = columns.size();
+    source.stored = weight.dtype;
+    source.widths = Chunks(out, kChunkOutputs);
+    source.read = [&weight, columns, widths = source.widths](std::int64_t chunk, float* rows) {
+      const std::int64_t begin = chunk * kChunkOutputs;
+      ReadBlock(weight, {begin, begin + widths[static_cast<std::size_t>(chunk)]}, columns, rows,
+                columns.size());
+    };
+  }
+  return {packing.backend, packing.precision, sources,        steps,
+          packing.kernels, packing.pool,      packing.scratch};
 }
 
 /// Appends rows, cut into chunks of `width`.
@@ -133,9 +165,9 @@ void AppendChunks(const RowBlock& block, std::int64_t width,
   }
 }
 
-/// Chunks of blocks of kGateBlock gates, each followed by a block of as many ups.
-std::vector<std::vector<RowBlock>> GateUpChunks(const RowBlock& gate, const RowBlock& up) {
-  std::vector<std::vector<RowBlock>> chunks;
+/// Appends chunks of blocks of kGateBlock gates, each followed by a block of as many ups.
+void AppendGateUpChunks(const RowBlock& gate, const RowBlock& up,
+                        std::vector<std::vector<RowBlock>>& chunks) {
   std::int64_t begin = 0;
   for (const std::int64_t size : Chunks(gate.rows.size(), kChunkOutputs / 2)) {
     std::vector<RowBlock>& chunk = chunks.emplace_back();
@@ -147,7 +179,19 @@ std::vector<std::vector<RowBlock>> GateUpChunks(const RowBlock& gate, const RowB
       begin = next;
     }
   }
-  return chunks;
+}
+
+/// Widths of the chunks of gates and ups in all blocks, each once.
+std::vector<std::int64_t> GateUpWidths(const ModelConfig& config) {
+  const proto::Blocks blocks = proto::AllIntermediateBlocks(config);
+  const std::int64_t width = config.gated_feedforward ? 2 : 1;
+  std::set<std::int64_t> widths;
+  for (std::int64_t block = 0; block < blocks.size(); ++block) {
+    for (const std::int64_t outputs : Chunks(blocks[block].size(), kChunkOutputs / width)) {
+      widths.insert(outputs * width);
+    }
+  }
+  return {widths.begin(), widths.end()};
 }
 
 /// Takes a norm's multipliers away, to be multiplied into a product's columns; leaves them, and
@@ -165,10 +209,11 @@ void Append(const std::vector<float>& more, std::vector<float>& list) {
 
 }  // namespace
 
-bool UsesSummands(const ModelConfig& config, bool is_alone) {
-  return !is_alone || std::ranges::any_of(config.layers, [](const proto::LayerConfig& layer) {
-    return layer.post_attention_norm || layer.post_feedforward_norm;
-  });
+bool UsesSummands(const ModelConfig& config, bool is_alone, proto::Sharding sharding) {
+  return !is_alone || sharding == proto::Sharding::kInBlocks ||
+         std::ranges::any_of(config.layers, [](const proto::LayerConfig& layer) {
+           return layer.post_attention_norm || layer.post_feedforward_norm;
+         });
 }
 
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
@@ -178,7 +223,6 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
   const std::int64_t hidden = config.hidden_size;
   const Range q = PartOf(Dim::kQueryHeads, config, partition);
   const Range kv = PartOf(Dim::kKvHeads, config, partition);
-  const Range i = partition.intermediate;
 
   std::vector<float> qkv_bias;
   for (const Role role : {Role::kQueryBias, Role::kKeyBias, Role::kValueBias}) {
@@ -195,21 +239,33 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
     pre_feedforward_factors = TakeFactors(pre_feedforward_norm);
   }
 
+  // In blocks, every rank computes an output in the same chunk. So no chunk has outputs of two
+  // blocks.
+  const bool in_blocks = partition.sharding == proto::Sharding::kInBlocks;
   const std::int64_t head_chunk =
-      std::max<std::int64_t>(kChunkOutputs / config.head_dim, 1) * config.head_dim;
+      in_blocks ? config.head_dim
+                : std::max<std::int64_t>(kChunkOutputs / config.head_dim, 1) * config.head_dim;
   std::vector<std::vector<RowBlock>> qkv_chunks;
   AppendChunks(reader.Rows(Role::kQuery, q), head_chunk, qkv_chunks);
   const auto query_chunks = static_cast<std::int64_t>(qkv_chunks.size());
   AppendChunks(reader.Rows(Role::kKey, kv), head_chunk, qkv_chunks);
   AppendChunks(reader.Rows(Role::kValue, kv), head_chunk, qkv_chunks);
 
-  const RowBlock up = reader.Rows(Role::kUp, i);
   std::vector<std::vector<RowBlock>> gate_up_chunks;
-  if (config.gated_feedforward) {
-    gate_up_chunks = GateUpChunks(reader.Rows(Role::kGate, i), up);
-  } else {
-    AppendChunks(up, kChunkOutputs, gate_up_chunks);
+  for (std::int64_t block = 0; block < partition.intermediate_blocks.size(); ++block) {
+    const Range columns = partition.intermediate_blocks[block];
+    const RowBlock up = reader.Rows(Role::kUp, columns);
+    if (config.gated_feedforward) {
+      AppendGateUpChunks(reader.Rows(Role::kGate, columns), up, gate_up_chunks);
+    } else {
+      AppendChunks(up, kChunkOutputs, gate_up_chunks);
+    }
   }
+  // Blocks of all ranks.
+  const std::int64_t all_heads =
+      in_blocks ? config.num_attention_heads : partition.head_blocks.numbers().end;
+  const std::int64_t all_columns = in_blocks ? proto::AllIntermediateBlocks(config).size()
+                                             : partition.intermediate_blocks.numbers().end;
   const std::int64_t gate_up_group = config.gated_feedforward ? 2 * kGateBlock : 1;
 
   return Layer{
@@ -221,16 +277,20 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .qkv_bias = std::move(qkv_bias),
       .query_norm = reader.NormOf(Role::kQueryNorm),
       .key_norm = reader.NormOf(Role::kKeyNorm),
-      .output = PackColumns(packing, reader.Tensor(Role::kOutput), hidden, q),
+      .output = PackColumns(packing, reader.Tensor(Role::kOutput), hidden, partition.head_blocks,
+                            config.head_dim, StepsOf(partition.head_blocks, all_heads)),
       .output_bias = reader.Vector(Role::kOutputBias),
       .post_attention_norm = reader.NormOf(Role::kPostAttentionNorm),
       .attention_residual_norm =
           reader.NormOf(Role::kAttentionResidualNorm, Role::kAttentionResidualNormBias),
       .pre_feedforward_norm = std::move(pre_feedforward_norm),
-      .gate_up = PackRows(packing, gate_up_chunks, gate_up_group, hidden, pre_feedforward_factors),
+      .gate_up = PackRows(packing, gate_up_chunks, gate_up_group, hidden, pre_feedforward_factors,
+                          in_blocks ? GateUpWidths(config) : std::vector<std::int64_t>()),
       .gate_bias = reader.Vector(Role::kGateBias),
       .up_bias = reader.Vector(Role::kUpBias),
-      .down = PackColumns(packing, reader.Tensor(Role::kDown), hidden, i),
+      .down =
+          PackColumns(packing, reader.Tensor(Role::kDown), hidden, partition.intermediate_blocks, 1,
+                      StepsOf(partition.intermediate_blocks, all_columns)),
       .down_bias = reader.Vector(Role::kDownBias),
       .post_feedforward_norm = reader.NormOf(Role::kPostFeedforwardNorm),
       .feedforward_residual_norm =

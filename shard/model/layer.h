@@ -26,7 +26,7 @@ struct Layer {
   std::vector<float> qkv_bias;     ///< [q + 2 kv]
   Norm query_norm;                 ///< [head_dim]
   Norm key_norm;                   ///< [head_dim]
-  Linear output;                   ///< [h, q]: gives this rank's summand.
+  Linear output;                   ///< [h, q], in blocks: gives this rank's summands.
   std::vector<float> output_bias;  ///< [h], added once, to the sum over ranks.
   Norm post_attention_norm;        ///< [h]: norm of that sum.
   Norm attention_residual_norm;    ///< [h]: norm of the residual stream, when the sum is in it.
@@ -36,15 +36,16 @@ struct Layer {
   Linear gate_up;
   std::vector<float> gate_bias;    ///< [i]
   std::vector<float> up_bias;      ///< [i]
-  Linear down;                     ///< [h, i]: gives this rank's summand.
+  Linear down;                     ///< [h, i], in blocks: gives this rank's summands.
   std::vector<float> down_bias;    ///< [h], added once, to the sum over ranks.
   Norm post_feedforward_norm;      ///< [h]: norm of that sum.
   Norm feedforward_residual_norm;  ///< [h]: norm of the residual stream, when the sum is in it.
 };
 
 /// Whether ranks write summands to the exchange. A rank that is alone adds its products straight to
-/// the residual stream, unless a layer normalises their sum first.
-bool UsesSummands(const proto::ModelConfig& config, bool is_alone);
+/// the residual stream, unless a layer normalises their sum first or the model is divided in
+/// blocks.
+bool UsesSummands(const proto::ModelConfig& config, bool is_alone, proto::Sharding sharding);
 
 /// Reads the slices of layer `index` that `partition` owns, packs them, and releases their pages of
 /// the file. In int8, the weights of a norm before a product are multiplied into the product's

@@ -1,6 +1,7 @@
 #include "shard/model/memory_estimate.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -25,6 +26,13 @@ using proto::ModelConfig;
 
 constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
 
+/// The blocks into which a rank's part of a dimension is cut, if it is that of a product's inputs.
+std::int64_t BlocksOf(Dim dim, const proto::Partition& partition) {
+  return dim == Dim::kQueryHeads     ? partition.head_blocks.size()
+         : dim == Dim::kIntermediate ? partition.intermediate_blocks.size()
+                                     : 1;
+}
+
 /// Bytes of the part of a tensor that a rank holds.
 std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
                          const proto::Partition& partition, const HeldWeights& weights) {
@@ -32,7 +40,8 @@ std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
   const std::int64_t in = PartOf(tensor.in, config, partition).size();
   switch (tensor.storage) {
     case Storage::kLayerProduct:
-      return PackedBytes(weights.precisions.layers, weights.layer_size, out, in);
+      return PackedBytes(weights.precisions.layers, weights.layer_size, out, in,
+                         BlocksOf(tensor.in, partition));
     case Storage::kLmHead:
       return PackedBytes(weights.precisions.lm_head, weights.lm_head_size, out, in);
     case Storage::kVector:
@@ -45,12 +54,25 @@ std::int64_t StoredBytes(const TensorSpec& tensor, const ModelConfig& config,
   return 0;
 }
 
+/// Upper bound on the summands that a rank like this one has of a row.
+std::int64_t MostNodes(const ModelConfig& config, const proto::Partition& partition) {
+  if (partition.sharding == proto::Sharding::kEven) {
+    return 1;
+  }
+  const std::int64_t all = proto::AllIntermediateBlocks(config).size();
+  const std::int64_t own = std::max<std::int64_t>(partition.intermediate_blocks.size(), 1);
+  const bool is_node = all % own == 0 && std::has_single_bit(static_cast<std::uint64_t>(all / own));
+  return is_node ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(own));
+}
+
 /// Bytes of the buffers, besides K/V, that plans of these limits use.
 std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& partition,
                              const proto::PlanLimits& limits, ProductPrecisions precisions) {
   const bool is_alone = partition.heads.size() == config.num_attention_heads;
   const std::int64_t h = config.hidden_size;
-  const int exchanged = 1 + (UsesSummands(config, is_alone) ? 1 : 0) + (is_alone ? 0 : 1);
+  const std::int64_t nodes = MostNodes(config, partition);
+  const std::int64_t exchanged =
+      1 + (UsesSummands(config, is_alone, partition.sharding) ? nodes : 0) + (is_alone ? 0 : nodes);
   return Workspace::Bytes(config, partition, limits, precisions.layers) +
          (config.read_head ? 0
                            : LmHead::Bytes(h, partition.vocabulary.size(), limits.max_reads,

@@ -16,6 +16,8 @@ using proto::ForwardPlan;
 using proto::ModelConfig;
 using proto::Range;
 
+static_assert(proto::kVocabularyGrain % kChunkOutputs == 0, "blocks consist of whole chunks");
+
 constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
 const TensorView& HeadWeight(const Checkpoint& checkpoint, const ModelConfig& config) {
@@ -75,10 +77,30 @@ std::vector<RopeTable> MakeRopeTables(const ModelConfig& config) {
 }
 
 /// Summands are rounded to bfloat16 also between ranks on one host, so that the bits do not depend
-/// on where the ranks are.
-SummandType SummandTypeOf(int ranks, Precision precision) {
-  return ranks > 1 && precision != Precision::kFloat32 ? SummandType::kBfloat16
-                                                       : SummandType::kFloat32;
+/// on where the ranks are. In blocks, nodes below those that ranks exchange would have to be
+/// rounded, too, so none is.
+SummandType SummandTypeOf(int ranks, Precision precision, proto::Sharding sharding) {
+  const bool is_rounded =
+      ranks > 1 && precision != Precision::kFloat32 && sharding == proto::Sharding::kEven;
+  return is_rounded ? SummandType::kBfloat16 : SummandType::kFloat32;
+}
+
+/// The exchange's trees: kHeadTree, and then that of the intermediate range. None if ranks are
+/// leaves.
+constexpr std::size_t kHeadTree = 0;
+
+std::vector<SumTree> MakeTrees(const ModelConfig& config, int ranks, proto::Sharding sharding) {
+  if (sharding == proto::Sharding::kEven) {
+    return {};
+  }
+  std::vector<Range> heads;
+  std::vector<Range> intermediate;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const proto::Partition part = proto::MakePartition(config, rank, ranks, sharding);
+    heads.push_back(part.head_blocks.numbers());
+    intermediate.push_back(part.intermediate_blocks.numbers());
+  }
+  return {SumTree::OfBlocks(std::move(heads)), SumTree::OfBlocks(std::move(intermediate))};
 }
 
 const ActivationKernels& ActivationOf(const Kernels& kernels, proto::Activation activation) {
@@ -102,24 +124,26 @@ constexpr std::int64_t kRowsPerTask = 4;
 
 RowExchange Transformer::MakeExchange(const proto::Communicator& group, const ModelConfig& config,
                                       Precision precision, const proto::PlanLimits& limits,
-                                      const Kernels& kernels, ThreadPool& pool, int ranks_a_host) {
-  const std::int64_t number_bytes = BytesOf(SummandTypeOf(group.size(), precision));
+                                      const Kernels& kernels, ThreadPool& pool, int ranks_a_host,
+                                      proto::Sharding sharding) {
+  const std::int64_t number_bytes = BytesOf(SummandTypeOf(group.size(), precision, sharding));
   const RowSizes sizes = {.max_rows = RoundUpRows(limits.max_rows),
-                          .summand_bytes = UsesSummands(config, group.size() == 1)
+                          .summand_bytes = UsesSummands(config, group.size() == 1, sharding)
                                                ? config.hidden_size * number_bytes
                                                : 0,
                           // At most h floats and a scale.
                           .shared_bytes = (config.hidden_size + 1) * kFloatBytes};
-  return {group, sizes, kernels, pool, ranks_a_host};
+  return {group, sizes, kernels, pool, ranks_a_host, MakeTrees(config, group.size(), sharding)};
 }
 
 Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint,
                          RowExchange& exchange, Arithmetic& arithmetic, const Kernels& kernels,
                          ThreadPool& pool, const proto::PlanLimits& limits,
-                         const Progress& progress)
+                         const Progress& progress, proto::Sharding sharding)
     : config_(config),
       limits_(limits),
-      partition_(proto::MakePartition(config, exchange.rank(), exchange.ranks())),
+      partition_(proto::MakePartition(config, exchange.rank(), exchange.ranks(), sharding)),
+      intermediate_tree_(sharding == proto::Sharding::kInBlocks ? kHeadTree + 1 : kHeadTree),
       kernels_(kernels),
       row_norm_(kernels, config_),
       embedding_(config_, checkpoint, kernels, limits),
@@ -127,7 +151,7 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       tiles_(pool.threads()),
       activation_(ActivationOf(kernels, config.hidden_activation)),
       layers_(LoadLayers(config, checkpoint, partition_,
-                         {arithmetic.layer_backend(), arithmetic.layers(), pool, tiles_},
+                         {arithmetic.layer_backend(), arithmetic.layers(), pool, tiles_, kernels},
                          progress)),
       final_norm_(LoadNorm(checkpoint, config, ModelTensors(config), TensorRole::kFinalNorm,
                            TensorRole::kFinalNormBias)),
@@ -138,22 +162,26 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       work_(config, partition_, limits, arithmetic.layers(), pool.threads()),
       text_(static_cast<std::size_t>(limits.text_rows * config.hidden_size)),
       pass_buffers_(limits.max_rows),
-      summand_type_(SummandTypeOf(exchange.ranks(), arithmetic.layers())),
+      summand_type_(SummandTypeOf(exchange.ranks(), arithmetic.layers(), sharding)),
       exchange_(exchange) {
   files_read_ = embedding_.Files();
   if (config.read_head) {
     pooled_ = MakePooledReadout(config, checkpoint, exchange, kernels, pool);
   } else {
     const TensorView& head = HeadWeight(checkpoint, config);
-    lm_head_.emplace(kernels,
-                     Packing{arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_},
-                     head, partition_.vocabulary, config.final_logit_softcapping,
-                     LoadHeadBias(config, checkpoint, partition_.vocabulary));
+    lm_head_.emplace(
+        kernels, Packing{arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, tiles_, kernels},
+        head, partition_.vocabulary, config.final_logit_softcapping,
+        LoadHeadBias(config, checkpoint, partition_.vocabulary),
+        sharding == proto::Sharding::kInBlocks ? std::optional(partition_.vocabulary_blocks)
+                                               : std::nullopt);
     if (std::ranges::find(files_read_, head.file) == files_read_.end()) {
       files_read_.push_back(head.file);
     }
     for (int rank = 0; rank < exchange.ranks(); ++rank) {
-      vocabularies_.push_back(proto::MakePartition(config, rank, exchange.ranks()).vocabulary);
+      const proto::Partition part = proto::MakePartition(config, rank, exchange.ranks(), sharding);
+      vocabularies_.push_back(part.vocabulary);
+      vocabulary_blocks_.push_back(part.vocabulary_blocks.size());
     }
   }
   normed_ = {arithmetic.layers(), config.hidden_size, exchange_.shared_rows(), nullptr};
@@ -199,8 +227,8 @@ std::vector<std::size_t> Transformer::PartialBytes(const ForwardPlan& plan) cons
     return pooled_->PartBytes(plan);
   }
   std::vector<std::size_t> bytes;
-  for (const Range& vocabulary : vocabularies_) {
-    bytes.push_back(LayOutPartialLogits(plan, vocabulary).bytes);
+  for (std::size_t rank = 0; rank < vocabularies_.size(); ++rank) {
+    bytes.push_back(LayOutPartialLogits(plan, vocabularies_[rank], vocabulary_blocks_[rank]).bytes);
   }
   return bytes;
 }
@@ -208,7 +236,7 @@ std::vector<std::size_t> Transformer::PartialBytes(const ForwardPlan& plan) cons
 std::vector<proto::RowLogits> Transformer::Merge(const ForwardPlan& plan,
                                                  std::span<const std::byte> partial_logits) {
   return pooled_ ? pooled_->Merge(plan, partial_logits, config_.is_classifier())
-                 : MergePartialLogits(plan, vocabularies_, partial_logits);
+                 : MergePartialLogits(plan, vocabularies_, partial_logits, vocabulary_blocks_);
 }
 
 void Transformer::CheckWeights() const {
@@ -276,12 +304,12 @@ void Transformer::ForwardStage(const Pass& pass, std::int64_t stage) {
 
 void Transformer::FinishLayer(const Pass& pass, const Layer& layer, const PassRows& rows) {
   Attend(pass, layer, rows);
-  AddToResidual(rows, layer.output, work_.output_input, layer.output_bias,
+  AddToResidual(rows, {layer.output, work_.output_input, kHeadTree}, layer.output_bias,
                 layer.post_attention_norm, layer.attention_residual_norm);
   ShareNormed(rows, layer.pre_feedforward_norm, normed_);
   FeedForward(layer, rows);
-  AddToResidual(rows, layer.down, work_.down_input, layer.down_bias, layer.post_feedforward_norm,
-                layer.feedforward_residual_norm);
+  AddToResidual(rows, {layer.down, work_.down_input, intermediate_tree_}, layer.down_bias,
+                layer.post_feedforward_norm, layer.feedforward_residual_norm);
 }
 
 void Transformer::Embed(const Pass& pass) {
@@ -385,11 +413,14 @@ void Transformer::Attend(const Pass& pass, const Layer& layer, const PassRows& r
   attention_.Forward(pass.plan(), rows.map, layer.index, layer.options.sliding_window, kv_store_,
                      {work_.queries.data, work_.queries.stride}, work_.attended, pool_);
   times_.End(Phase::kAttention);
-  Round(rows.size(), work_.attended, work_.output_input);
+  if (work_.output_input.data != reinterpret_cast<std::byte*>(work_.attended.data)) {
+    Round(rows.size(), work_.attended, work_.output_input);
+  }
+  times_.End(Phase::kOther);
 }
 
 void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
-  const bool is_rounded_at_once = work_.down_input.precision == Precision::kBfloat16;
+  const Precision precision = work_.down_input.precision;
   // Activates `width` ups of a row, from number `first` on, with as many gates if there are any.
   const auto activate = [&](std::int64_t row, std::int64_t first, std::int64_t width, float* gate,
                             float* up) {
@@ -399,15 +430,20 @@ void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
     if (!layer.gate_bias.empty()) {
       kernels_.add(layer.gate_bias.data() + first, width, gate);
     }
-    float* to = is_rounded_at_once ? up : work_.activated[row] + first;
+    float* to = up;  // For bfloat16, which is rounded at once.
+    if (precision == Precision::kFloat32) {
+      to = reinterpret_cast<float*>(work_.down_input.At(row, first));
+    } else if (precision == Precision::kInt8) {
+      to = work_.activated[row] + first;
+    }
     if (gate != nullptr) {
       activation_.gated(gate, up, width, to);
     } else {
       activation_.plain(up, width, to);
     }
-    if (is_rounded_at_once) {
+    if (precision == Precision::kBfloat16) {
       kernels_.to_bf16(to, width,
-                       reinterpret_cast<std::uint16_t*>(work_.down_input.Row(row)) + first);
+                       reinterpret_cast<std::uint16_t*>(work_.down_input.At(row, first)));
     }
   };
   layer.gate_up.Forward(normed_, rows.size(), pool_, [&](const ProductTile& tile) {
@@ -426,29 +462,33 @@ void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
     }
   });
   times_.End(Phase::kGemm);
-  if (!is_rounded_at_once) {
+  if (precision == Precision::kInt8) {
     Round(rows.size(), work_.activated, work_.down_input);
   }
+  times_.End(Phase::kOther);
 }
 
-void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
-                                const Activations& input, const std::vector<float>& bias,
-                                const Norm& norm, const Norm& residual_norm) {
+void Transformer::AddToResidual(const PassRows& rows, const SummedProduct& summed,
+                                const std::vector<float>& bias, const Norm& norm,
+                                const Norm& residual_norm) {
   const std::int64_t h = config_.hidden_size;
   const bool has_norm = !norm.empty();
-  const bool needs_exchange = exchange_.ranks() > 1;
-  product.Forward(input, rows.size(), pool_, [&](const ProductTile& tile) {
-    if (needs_exchange || has_norm) {
-      StoreSummands(tile);
-      return;
-    }
-    for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-      kernels_.add(tile.Row(row), tile.columns.size(),
-                   work_.hidden[rows.Origin(row)] + tile.columns.begin);
-    }
-  });
+  // In blocks, one rank's sums are those of several ranks, so it computes them as these do.
+  const bool has_summands =
+      exchange_.ranks() > 1 || has_norm || partition_.sharding == proto::Sharding::kInBlocks;
+  summed.product.ForwardBlocks(
+      summed.input, rows.size(), pool_, [&](const ProductTile& tile, int node) {
+        if (has_summands) {
+          StoreSummands(tile, node);
+          return;
+        }
+        for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+          kernels_.add(tile.Row(row), tile.columns.size(),
+                       work_.hidden[rows.Origin(row)] + tile.columns.begin);
+        }
+      });
   times_.End(Phase::kGemm);
-  exchange_.ExchangeSummands(rows.owners, summand_type_);
+  exchange_.ExchangeSummands(rows.owners, summand_type_, summed.tree);
   times_.End(Phase::kCommunication);
   const Range own = exchange_.Own(rows.owners);
   ForEachRow(own, [&](std::int64_t row, int thread) {
@@ -458,7 +498,7 @@ void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
       sum = work_.thread_row[thread];
       std::fill_n(sum, h, 0.0F);
     }
-    if (needs_exchange || has_norm) {
+    if (has_summands) {
       exchange_.AddSummands(row - own.begin, {sum, static_cast<std::size_t>(h)});
     }
     if (!bias.empty()) {
@@ -475,10 +515,11 @@ void Transformer::AddToResidual(const PassRows& rows, const Linear& product,
   times_.End(Phase::kOther);
 }
 
-void Transformer::StoreSummands(const ProductTile& tile) {
+void Transformer::StoreSummands(const ProductTile& tile, int node) {
   for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
     const float* from = tile.Row(row);
-    const std::int64_t at = row * config_.hidden_size + tile.columns.begin;
+    const std::int64_t at =
+        (row * exchange_.most_nodes() + node) * config_.hidden_size + tile.columns.begin;
     if (summand_type_ == SummandType::kBfloat16) {
       kernels_.to_bf16(from, tile.columns.size(),
                        reinterpret_cast<std::uint16_t*>(exchange_.summands()) + at);
@@ -511,11 +552,8 @@ std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
   return partial_logits;
 }
 
-void Transformer::Round(std::int64_t rows, Rows<float> from, const Activations& to) {
-  if (to.precision != Precision::kFloat32) {
-    ForEachRow({0, rows}, [&](std::int64_t row, int) { to.Set(kernels_, row, from[row]); });
-  }
-  times_.End(Phase::kOther);
+void Transformer::Round(std::int64_t rows, Rows<float> from, const BlockActivations& to) {
+  ForEachRow({0, rows}, [&](std::int64_t row, int) { to.Set(kernels_, row, from[row]); });
 }
 
 template <typename Body>

@@ -45,18 +45,20 @@ class Transformer {
   static RowExchange MakeExchange(const proto::Communicator& group,
                                   const proto::ModelConfig& config, Precision precision,
                                   const proto::PlanLimits& limits, const Kernels& kernels,
-                                  ThreadPool& pool, int ranks_a_host = RowExchange::kAsTheyAre);
+                                  ThreadPool& pool, int ranks_a_host = RowExchange::kAsTheyAre,
+                                  proto::Sharding sharding = proto::Sharding::kEven);
 
   /// Called after each layer is loaded, with the number of layers loaded so far and of all layers.
   using Progress = std::function<void(std::int64_t done, std::int64_t layers)>;
 
   /// Reads this rank's slices. `checkpoint` must outlive this object, because embedding rows
   /// and the labels' columns of the lm-head are read from it during passes.
-  /// `exchange` was made by MakeExchange for the same model, precision and limits. StartupError if
-  /// the checkpoint does not fit the configuration (see CheckTensors).
+  /// `exchange` was made by MakeExchange for the same model, precision, limits and sharding.
+  /// StartupError if the checkpoint does not fit the configuration (see CheckTensors).
   Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
               Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
-              const proto::PlanLimits& limits, const Progress& progress);
+              const proto::PlanLimits& limits, const Progress& progress,
+              proto::Sharding sharding = proto::Sharding::kEven);
 
   /// Extends the RoPE tables to positions below `end`. A pass extends them itself if it needs more.
   void ExtendRopeTables(std::int64_t end);
@@ -84,6 +86,13 @@ class Transformer {
   const RowExchange& exchange() const { return exchange_; }
 
  private:
+  /// A product whose summands the ranks add up.
+  struct SummedProduct {
+    const Linear& product;
+    const BlockActivations& input;
+    std::size_t tree;  ///< Of the exchange.
+  };
+
   /// Divides the buffers among their arrays according to the plan's buckets.
   void LayOut(const proto::ForwardPlan& plan);
 
@@ -110,7 +119,7 @@ class Transformer {
   /// The residual stream of own rows += input · productᵀ, summed over the ranks, + bias. Norms may
   /// be empty: `norm` is of the sum before it is added, `residual_norm` of the residual stream
   /// after that.
-  void AddToResidual(const PassRows& rows, const Linear& product, const Activations& input,
+  void AddToResidual(const PassRows& rows, const SummedProduct& summed,
                      const std::vector<float>& bias, const Norm& norm, const Norm& residual_norm);
   /// The residual stream -> partial logits.
   std::vector<std::byte> ReadOut(const Pass& pass);
@@ -119,11 +128,11 @@ class Transformer {
   /// workspace, and keys and values to the store. Attention may read the store only when the whole
   /// product is done.
   void StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map, const ProductTile& tile);
-  /// Writes one tile of a row-sharded product to the exchange, in the precision of the summands.
-  void StoreSummands(const ProductTile& tile);
-  /// Rounds rows of floats to a product's input. Does nothing if the input is the floats
-  /// themselves.
-  void Round(std::int64_t rows, Rows<float> from, const Activations& to);
+  /// Writes one tile of a row-sharded product to the exchange, in the precision of the summands:
+  /// number `node` of the rank's summands of each row.
+  void StoreSummands(const ProductTile& tile, int node);
+  /// Rounds rows of floats to a product's input.
+  void Round(std::int64_t rows, Rows<float> from, const BlockActivations& to);
   /// Calls body(row, thread) for each row of a range.
   template <typename Body>
   void ForEachRow(proto::Range rows, Body body);
@@ -131,6 +140,7 @@ class Transformer {
   const proto::ModelConfig config_;
   const proto::PlanLimits limits_;
   const proto::Partition partition_;
+  const std::size_t intermediate_tree_;        // Of the exchange.
   std::vector<const WeightFile*> files_read_;  // Files that passes read.
   const Kernels& kernels_;
   const RowNorm row_norm_;
@@ -144,8 +154,9 @@ class Transformer {
   const Norm final_norm_;          // [h]
   std::optional<LmHead> lm_head_;  // Or pooled_: one of the two.
   std::unique_ptr<PooledReadout> pooled_;
-  std::vector<proto::Range> vocabularies_;  // [ranks]
-  std::vector<RopeTable> rope_tables_;      // One for each of ModelConfig::rope_tables.
+  std::vector<proto::Range> vocabularies_;       // [ranks]
+  std::vector<std::int64_t> vocabulary_blocks_;  // [ranks]
+  std::vector<RopeTable> rope_tables_;           // One for each of ModelConfig::rope_tables.
   KvStore kv_store_;
   SegmentAttention attention_;
   Workspace work_;

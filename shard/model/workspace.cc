@@ -23,6 +23,14 @@ class Room {
       to.scales = reinterpret_cast<float*>(Take(rows * ElementSize(Precision::kFloat32)));
     }
   }
+  void Take(std::int64_t rows, const std::vector<std::int64_t>& borders, Precision precision,
+            BlockActivations& to) {
+    to = {precision, borders, rows, Take(rows * borders.back() * ElementSize(precision)), nullptr};
+    if (precision == Precision::kInt8) {
+      to.scales =
+          reinterpret_cast<float*>(Take(to.blocks() * rows * ElementSize(Precision::kFloat32)));
+    }
+  }
   std::int64_t bytes() const { return bytes_; }
 
  private:
@@ -37,6 +45,15 @@ class Room {
   std::int64_t bytes_ = 0;
 };
 
+/// Borders of blocks, of which each unit is `width` wide, counted from the first block.
+std::vector<std::int64_t> BordersOf(const proto::Blocks& blocks, std::int64_t width) {
+  std::vector<std::int64_t> borders;
+  for (const std::int64_t border : blocks.borders) {
+    borders.push_back((border - blocks.borders.front()) * width);
+  }
+  return borders;
+}
+
 }  // namespace
 
 KeptKv KeptKvOf(const proto::ModelConfig& config, const proto::PlanLimits& limits) {
@@ -50,8 +67,8 @@ Workspace::Shape Workspace::ShapeOf(const proto::ModelConfig& config,
                                     const proto::Partition& partition, Precision precision,
                                     int threads) {
   return {.h = config.hidden_size,
-          .q = partition.heads.size() * config.head_dim,
-          .i = partition.intermediate.size(),
+          .q = BordersOf(partition.head_blocks, config.head_dim),
+          .i = BordersOf(partition.intermediate_blocks, 1),
           .precision = precision,
           .threads = threads};
 }
@@ -76,16 +93,15 @@ std::int64_t Workspace::LayOut(const proto::PlanLimits& limits, std::byte* begin
   Room room(begin);
   room.Take(rows, h, hidden);
   room.Take(rows_read, h, precision, selected);
-  room.Take(rows, q, queries);
-  room.Take(rows, q, attended);
-  room.Take(precision == Precision::kBfloat16 ? 0 : rows, i, activated);
-  if (precision == Precision::kFloat32) {
-    output_input = {precision, q, reinterpret_cast<std::byte*>(attended.data), nullptr};
-    down_input = {precision, i, reinterpret_cast<std::byte*>(activated.data), nullptr};
+  room.Take(rows, q.back(), queries);
+  room.Take(rows, q.back(), attended);
+  room.Take(precision == Precision::kInt8 ? rows : 0, i.back(), activated);
+  if (precision == Precision::kFloat32 && q.size() == 2) {
+    output_input = {precision, q, rows, reinterpret_cast<std::byte*>(attended.data), nullptr};
   } else {
     room.Take(rows, q, precision, output_input);
-    room.Take(rows, i, precision, down_input);
   }
+  room.Take(rows, i, precision, down_input);
   room.Take(threads, h, thread_row);
   return room.bytes();
 }

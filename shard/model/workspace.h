@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
@@ -25,8 +27,7 @@ KeptKv KeptKvOf(const proto::ModelConfig& config, const proto::PlanLimits& limit
 /// Activations of a pass that no other rank sees. One allocation has room for the largest plan, and
 /// each pass divides it among the arrays according to its buckets of rows and of reads. h is
 /// hidden_size; q and i are the widths of the rank's query heads and its intermediate range. In
-/// float32, output_input is `attended` itself, and down_input is `activated` itself; they are no
-/// copies.
+/// float32, output_input is `attended` itself if it has one block.
 class Workspace {
  public:
   /// Laid out for `limits`.
@@ -45,25 +46,25 @@ class Workspace {
   static std::int64_t Bytes(const proto::ModelConfig& config, const proto::Partition& partition,
                             const proto::PlanLimits& limits, Precision precision);
 
-  Rows<float> hidden;        ///< [rows, h]: the residual stream; only rows that this rank owns.
-  Activations selected;      ///< [rows read, h]: copies of normalised rows.
-  Rows<float> queries;       ///< [rows, q]
-  Rows<float> attended;      ///< [rows, q]
-  Rows<float> activated;     ///< [rows, i]: activation(gate) · up; not used in bfloat16.
-  Activations output_input;  ///< [rows, q]
-  Activations down_input;    ///< [rows, i]
-  Rows<float> thread_row;    ///< [threads, h]
+  Rows<float> hidden;     ///< [rows, h]: the residual stream; only rows that this rank owns.
+  Activations selected;   ///< [rows read, h]: copies of normalised rows.
+  Rows<float> queries;    ///< [rows, q]
+  Rows<float> attended;   ///< [rows, q]
+  Rows<float> activated;  ///< [rows, i]: activation(gate) · up; used in int8 only.
+  BlockActivations output_input;  ///< [rows, q], in blocks of heads.
+  BlockActivations down_input;    ///< [rows, i], in blocks of the intermediate range.
+  Rows<float> thread_row;         ///< [threads, h]
 
  private:
   struct Shape {
     std::int64_t h = 0;
-    std::int64_t q = 0;
-    std::int64_t i = 0;
+    std::vector<std::int64_t> q;  // Borders of blocks, the last of which is the width.
+    std::vector<std::int64_t> i;  // The same.
     Precision precision = Precision::kFloat32;
     int threads = 1;
   };
 
-  explicit Workspace(const Shape& shape) : shape_(shape) {}
+  explicit Workspace(Shape shape) : shape_(std::move(shape)) {}
   static Shape ShapeOf(const proto::ModelConfig& config, const proto::Partition& partition,
                        Precision precision, int threads);
   /// Lays the arrays out from `begin` on, and returns their bytes. If `begin` is null, only counts.

@@ -15,8 +15,13 @@ namespace {
 
 using proto::TokenId;
 
-WeightSource Slice(const TensorView& weight, proto::Range vocabulary) {
+WeightSource Slice(const TensorView& weight, proto::Range vocabulary, bool in_blocks) {
   WeightSource source;
+  if (in_blocks) {
+    // Of all ranks together: all chunks have the same width, but for the last one.
+    const std::vector<std::int64_t> widths = Chunks(weight.shape[0], kChunkOutputs);
+    source.other_widths = {widths.front(), widths.back()};
+  }
   source.in = weight.shape[1];
   source.stored = weight.dtype;
   source.group = kRangeColumns;
@@ -47,15 +52,17 @@ constexpr std::size_t kReadsATask = 32;
 }  // namespace
 
 LmHead::LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-               proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias)
+               proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias,
+               std::optional<proto::Blocks> blocks)
     : kernels_(kernels),
       pool_(packing.pool),
       stored_weight_(weight),
       hidden_size_(weight.shape[1]),
       vocabulary_(vocabulary),
+      blocks_(std::move(blocks)),
       softcap_(softcap),
-      slice_(packing.backend, packing.precision, Slice(weight, vocabulary), packing.pool,
-             packing.scratch),
+      slice_(packing.backend, packing.precision, Slice(weight, vocabulary, blocks_.has_value()),
+             packing.pool, packing.scratch),
       bias_(std::move(bias)),
       input_data_(
           static_cast<std::size_t>(kReadsAtOnce * hidden_size_ * ElementSize(packing.precision))),
@@ -127,7 +134,8 @@ std::vector<float> LmHead::RankedTargets(const proto::ForwardPlan& plan,
 std::vector<std::byte> LmHead::ReadOut(const proto::ForwardPlan& plan,
                                        std::span<const std::int32_t> row_of, Rows<const float> rows,
                                        std::span<const float> ranked_targets) {
-  const PartialLogitsLayout layout = LayOutPartialLogits(plan, vocabulary_);
+  const PartialLogitsLayout layout =
+      LayOutPartialLogits(plan, vocabulary_, blocks_ ? blocks_->size() : 1);
   std::vector<std::byte> out(layout.bytes);
   Input input = {plan, row_of, rows, std::vector<float>(plan.reads.size())};
   auto ranked = ranked_targets.begin();
@@ -194,7 +202,8 @@ void LmHead::ReadTogether(const Input& input, std::span<const std::size_t> reads
   });
   pool_.ParallelFor(static_cast<std::int64_t>(reads.size()), [&](std::int64_t i, int) {
     const auto at = static_cast<std::size_t>(i);
-    WritePartialLogits(input.plan.reads[reads[at]], accumulators[at].Finish(),
+    WritePartialLogits(input.plan.reads[reads[at]],
+                       accumulators[at].Finish(blocks_ ? &*blocks_ : nullptr),
                        out + offsets[reads[at]]);
   });
 }

@@ -29,9 +29,11 @@ class LmHead {
 
   /// `weight`: [output_size, hidden_size], must outlive this object. `bias`:
   /// [vocabulary], or empty. If there is a `softcap` c, logits x become c·tanh(x / c) before
-  /// anything else is computed from them.
+  /// anything else is computed from them. Each of the `blocks` of the slice has a normalizer of
+  /// its own. Without them, the slice is one block.
   LmHead(const Kernels& kernels, const Packing& packing, const TensorView& weight,
-         proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias);
+         proto::Range vocabulary, std::optional<double> softcap, std::vector<float> bias,
+         std::optional<proto::Blocks> blocks = std::nullopt);
 
   /// The logits of the targets that reads rank, before the temperature: one for each such read, in
   /// the order of the reads. 0 if another rank's slice has the target, so that the ranks' logits
@@ -89,6 +91,7 @@ class LmHead {
   const TensorView& stored_weight_;  // [output_size, hidden_size]
   std::int64_t hidden_size_;
   proto::Range vocabulary_;
+  std::optional<proto::Blocks> blocks_;
   std::optional<float> softcap_;
   Linear slice_;             // [vocabulary, hidden_size]
   std::vector<float> bias_;  // [vocabulary], or empty

@@ -38,7 +38,8 @@ std::int64_t OwnedTop(const PlanRead& read, proto::Range vocabulary, std::int64_
   return std::min<std::int64_t>(read.top_k, others);
 }
 
-PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary) {
+PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary,
+                                        std::int64_t blocks) {
   PartialLogitsLayout layout;
   layout.offsets.reserve(plan.reads.size());
   std::vector<std::int64_t> owned;
@@ -51,7 +52,7 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
     const std::int64_t labels = owned[static_cast<std::size_t>(read.label_list)];
     layout.bytes += static_cast<std::size_t>(labels) * sizeof(float);
     if (read.normalizer) {
-      layout.bytes += sizeof(float) + sizeof(double);
+      layout.bytes += static_cast<std::size_t>(blocks) * (sizeof(float) + sizeof(double));
       layout.bytes += static_cast<std::size_t>(OwnedTop(read, vocabulary, labels)) *
                       (sizeof(TokenId) + sizeof(float));
       layout.bytes += read.draw ? sizeof(TokenId) + sizeof(double) : 0;
@@ -67,8 +68,10 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
     Put(logit, bytes);
   }
   if (read.normalizer) {
-    Put(part.max, bytes);
-    Put(part.sum_exp, bytes);
+    for (const Normalizer& normalizer : part.normalizers) {
+      Put(normalizer.max, bytes);
+      Put(normalizer.sum_exp, bytes);
+    }
     for (const auto& [id, logit] : part.top) {
       Put(id, bytes);
       Put(logit, bytes);
@@ -88,11 +91,14 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
 
 std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
                                                  std::span<const proto::Range> vocabularies,
-                                                 std::span<const std::byte> gathered) {
+                                                 std::span<const std::byte> gathered,
+                                                 std::span<const std::int64_t> blocks) {
   std::vector<proto::RowLogits> rows(plan.reads.size());
   const std::byte* from = gathered.data();
+  std::int64_t blocks_before = 0;  // Blocks of lower ranks.
   for (std::size_t rank = 0; rank < vocabularies.size(); ++rank) {
     const proto::Range vocabulary = vocabularies[rank];
+    const std::int64_t own_blocks = blocks.empty() ? 1 : blocks[rank];
     for (std::size_t i = 0; i < plan.reads.size(); ++i) {
       const PlanRead& read = plan.reads[i];
       const std::vector<TokenId>& labels =
@@ -109,13 +115,15 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
       if (!read.normalizer) {
         continue;
       }
-      const auto max = Take<float>(from);
-      const auto sum_exp = Take<double>(from);
-      if (rank == 0) {
-        row.max = max;
-        row.sum_exp = sum_exp;
-      } else if (!vocabulary.empty()) {
-        MergeNormalizer(max, sum_exp, row.max, row.sum_exp);
+      for (std::int64_t block = 0; block < own_blocks; ++block) {
+        const auto max = Take<float>(from);
+        const auto sum_exp = Take<double>(from);
+        if (blocks_before + block == 0) {
+          row.max = max;
+          row.sum_exp = sum_exp;
+        } else if (!vocabulary.empty()) {
+          MergeNormalizer(max, sum_exp, row.max, row.sum_exp);
+        }
       }
       for (std::int64_t k = OwnedTop(read, vocabulary, owned); k > 0; --k) {
         const auto id = Take<TokenId>(from);
@@ -135,6 +143,7 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
         row.target_rank += Take<std::int32_t>(from);
       }
     }
+    blocks_before += own_blocks;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     KeepBest(static_cast<std::size_t>(plan.reads[i].top_k), rows[i].top);

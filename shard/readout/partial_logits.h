@@ -15,12 +15,17 @@
 
 namespace scorecast::shard {
 
+/// The maximum of some logits, and the sum of exp(logit - max).
+struct Normalizer {
+  float max = kNoScore;
+  double sum_exp = 0;
+};
+
 /// One rank's partial logits of one read: what its slice of the vocabulary contributes.
 struct PartialLogits {
   std::vector<float> label_logits;  ///< For the labels in the rank's slice, in list order.
   // The fields below are set only if the read asks for the normalizer.
-  float max = kNoScore;
-  double sum_exp = 0;
+  std::vector<Normalizer> normalizers;                ///< One for each block of the slice.
   std::vector<std::pair<proto::TokenId, float>> top;  ///< The OwnedTop best (id, logit).
   /// If a token is drawn: the (id, logit + noise) with the largest sum in the slice.
   std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
@@ -42,16 +47,20 @@ struct PartialLogitsLayout {
 std::int64_t OwnedTop(const proto::PlanRead& read, proto::Range vocabulary,
                       std::int64_t owned_labels);
 
-PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary);
+/// The slice `vocabulary` consists of so many blocks.
+PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::Range vocabulary,
+                                        std::int64_t blocks = 1);
 
 /// Writes one read's partial logits to `bytes`.
 void WritePartialLogits(const proto::PlanRead& read, const PartialLogits& part, std::byte* bytes);
 
 /// Merges the partial logits of all ranks, concatenated in rank order, into one RowLogits per read.
-/// Sums of exponentials are added in rank order.
+/// Sums of exponentials are added block by block, in rank order. `blocks` are the blocks of each
+/// slice; if it is empty, each slice is one block.
 std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
                                                  std::span<const proto::Range> vocabularies,
-                                                 std::span<const std::byte> gathered);
+                                                 std::span<const std::byte> gathered,
+                                                 std::span<const std::int64_t> blocks = {});
 
 /// Adds the maximum and the sum of exponentials of further logits to `max` and `sum_exp`.
 void MergeNormalizer(float more_max, double more_sum_exp, float& max, double& sum_exp);

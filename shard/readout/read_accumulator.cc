@@ -153,14 +153,28 @@ void ReadAccumulator::FindDraw(Range columns, const float* logits, float sum_exp
   }
 }
 
-PartialLogits ReadAccumulator::Finish() {
-  const std::int64_t ranges = Ranges(vocabulary_.size());
-  for (std::int64_t i = 0; i < ranges; ++i) {
-    part_.max = std::max(part_.max, ranges_[i * stride_].max);
+Normalizer ReadAccumulator::Normalize(Range columns) const {
+  const Range ranges = {columns.begin / kRangeColumns, Ranges(columns.end)};
+  Normalizer normalizer;
+  for (std::int64_t i = ranges.begin; i < ranges.end; ++i) {
+    normalizer.max = std::max(normalizer.max, ranges_[i * stride_].max);
   }
-  for (std::int64_t i = 0; i < ranges; ++i) {
+  for (std::int64_t i = ranges.begin; i < ranges.end; ++i) {
     const RangeNormalizer& range = ranges_[i * stride_];
-    part_.sum_exp += double{range.sum_exp} * std::exp(static_cast<double>(range.max) - part_.max);
+    normalizer.sum_exp +=
+        double{range.sum_exp} * std::exp(static_cast<double>(range.max) - normalizer.max);
+  }
+  return normalizer;
+}
+
+PartialLogits ReadAccumulator::Finish(const proto::Blocks* blocks) {
+  if (blocks == nullptr) {
+    part_.normalizers.push_back(Normalize({0, vocabulary_.size()}));
+  }
+  for (std::int64_t i = 0; blocks != nullptr && i < blocks->size(); ++i) {
+    const Range block = (*blocks)[i];
+    part_.normalizers.push_back(
+        Normalize({block.begin - vocabulary_.begin, block.end - vocabulary_.begin}));
   }
   KeepBest(top_k_, part_.top);
   part_.target_rank = target_rank_.load(std::memory_order_relaxed);

@@ -18,6 +18,7 @@ namespace scorecast::shard {
 /// Columns of a slice whose exponentials are added up in float32. The ranges are counted from the
 /// slice's start, so that the bits do not depend on how a product is cut.
 inline constexpr std::int64_t kRangeColumns = 256;
+static_assert(proto::kVocabularyGrain % kRangeColumns == 0, "blocks consist of whole ranges");
 
 /// Number of ranges of a slice of `columns` columns. The last range may be narrower.
 constexpr std::int64_t Ranges(std::int64_t columns) {
@@ -53,10 +54,14 @@ class ReadAccumulator {
   /// Takes the logits of some columns, which are whole ranges of the slice. Bias and soft-cap are
   /// applied already, the temperature is not. Any thread may call this at any time.
   void Add(proto::Range columns, const float* logits);
-  /// Called once, after all columns were added.
-  PartialLogits Finish();
+  /// Called once, after all columns were added. `blocks` are the blocks of the slice, which consist
+  /// of whole ranges; if there is none, the slice is one block.
+  PartialLogits Finish(const proto::Blocks* blocks = nullptr);
 
  private:
+  /// The normalizer of some columns, which are whole ranges.
+  Normalizer Normalize(proto::Range columns) const;
+
   /// Columns of a range that are left out.
   using Excluded = std::bitset<kRangeColumns>;
 

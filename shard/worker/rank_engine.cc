@@ -110,9 +110,9 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   });
   const std::vector<std::string> names = AgreeOnCheckpoint(group, *checkpoint_, config);
   proto::StartupPhase(group, [&] { pool_ = std::make_unique<ThreadPool>(options.threads); });
-  exchange_ = std::make_unique<RowExchange>(
-      Transformer::MakeExchange(group, config, agreed_.products.layers, options.limits,
-                                KernelsFor(agreed_.features), *pool_, options.ranks_a_host));
+  exchange_ = std::make_unique<RowExchange>(Transformer::MakeExchange(
+      group, config, agreed_.products.layers, options.limits, KernelsFor(agreed_.features), *pool_,
+      options.ranks_a_host, options.sharding));
   exchange_->ReportTo(progress_);
   // The doorbell is connected before the weights are read, so that start-up is watched, too.
   watch_ = std::make_unique<RankWatch>(group, options.watch, progress_, *pool_);
@@ -124,7 +124,8 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   std::optional<ChecksumShare> share;
   proto::StartupPhase(group, [&] {
     const auto slices_of = [&](int rank) {
-      return WeightSlices(*checkpoint_, config, proto::MakePartition(config, rank, group.size()));
+      return WeightSlices(*checkpoint_, config,
+                          proto::MakePartition(config, rank, group.size(), options.sharding));
     };
     std::vector<std::vector<FilePart>> steps = slices_of(group.rank());
     if (options.has_checksums) {
@@ -148,8 +149,9 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
     };
     const Kernels& kernels = KernelsFor(agreed_.features);
     arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
-    transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
-                                                 kernels, *pool_, options.limits, progress);
+    transformer_ =
+        std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_, kernels,
+                                      *pool_, options.limits, progress, options.sharding);
     hash(config.num_hidden_layers());
     checkpoint_->CheckUnchanged();
   });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proto/model/model_config.h"
+#include "proto/model/partition.h"
 #include "proto/mpi/communicator.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/checkpoint/checkpoint.h"
@@ -45,6 +46,7 @@ struct RankEngineOptions {
   AgreedArithmetic arithmetic;
   int threads = 1;
   proto::PlanLimits limits;
+  proto::Sharding sharding = proto::Sharding::kEven;
   int ranks_a_host = RowExchange::kAsTheyAre;  ///< For tests: see RowExchange.
   Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
   WatchOptions watch;

@@ -99,6 +99,16 @@ TEST_F(BatchDryRun, TellsWhereARunGoesOnAndWhyItCannot) {
   ExpectFault({"--dry-run", "--max-items", "7"}, "--max-items was 128 and is 7");
 }
 
+TEST_F(BatchDryRun, WithRankInvariantARunGoesOnOnAnyNumberOfRanks) {
+  ASSERT_EQ(RunBatchCommand({"--rank-invariant"}).exit_code, 0);
+  WriteFile(input, DryRunRequests(7));
+  const ProcessResult result =
+      RunBatchCommand({"--dry-run", "--rank-invariant", "--ranks", "3"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\noutput    " + output + ": goes on behind record 5\n"));
+  ExpectFault({"--dry-run"}, "the number of ranks was any, by --rank-invariant and is 1");
+}
+
 TEST_F(BatchDryRun, ChecksEveryRankUnderMpirun) {
   const ProcessResult result = RunBatchCommand({"--dry-run"}, 2);
   EXPECT_EQ(result.exit_code, 0) << result.err;

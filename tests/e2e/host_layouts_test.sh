@@ -16,21 +16,23 @@ for i in $(seq 6); do
     "$i" "$(seq -s ' ' "$i" 40)" "$(seq -s ' ' 9)"
 done > requests.jsonl
 
-# run DTYPE INPUT OUTPUT MPIRUN_OPTION...: computes the lines of INPUT on four ranks.
+ranks=4
+flags=
+# run DTYPE INPUT OUTPUT MPIRUN_OPTION...: computes the lines of INPUT on so many ranks, with the flags.
 run() {
   local dtype=$1 input=$2 output=$3
   shift 3
-  mpirun --mca orte_tmpdir_base "$work" --mca mpi_yield_when_idle 1 --bind-to none -n 4 "$@" "$scorecast" batch \
-    --model "$model" --dtype "$dtype" --input "$input" --output "$output"
+  mpirun --mca orte_tmpdir_base "$work" --mca mpi_yield_when_idle 1 --bind-to none -n $ranks "$@" "$scorecast" batch \
+    --model "$model" --dtype "$dtype" $flags --input "$input" --output "$output"
 }
 
-# scores NAME DTYPE HOW MPIRUN_OPTION...: writes the responses of four ranks to NAME.scores. HOW is how the
-# log says that they exchange sums.
+# scores NAME DTYPE HOW MPIRUN_OPTION...: writes the ranks' responses to NAME.scores. HOW is how the log says
+# that they exchange sums.
 scores() {
   local name=$1 dtype=$2 how=$3
   shift 3
   run "$dtype" requests.jsonl - "$@" > "$name.jsonl" 2> "$name.out"
-  grep -qF "sums by $how" "$name.out" || fail "$name: sums not by $how"
+  test -z "$how" || grep -qF "sums by $how" "$name.out" || fail "$name: sums not by $how"
   sed 's/"timings":{[^}]*}//' "$name.jsonl" | sort > "$name.scores"
   test "$(grep -c '"status_code":200' "$name.scores")" -eq 6 || fail "$name: not every request has scores"
 }
@@ -41,6 +43,7 @@ scores() {
 "$cluster/netns-up.sh" hostfile 2 | head -n 2 > two_hosts
 { head -n 1 two_hosts; sed -n 2,3p four_hosts; } > three_hosts # Of two, one and one rank.
 printf '10.77.0.1 slots=1\n10.77.0.2 slots=3\n' > lopsided_hosts
+printf '10.77.0.1 slots=3\n10.77.0.2 slots=3\n' > hosts_of_three
 
 for dtype in f32 bf16 int8; do
   echo "$dtype"
@@ -59,6 +62,21 @@ echo 'one and three ranks'
 scores one bf16 'shared window' --oversubscribe
 scores lopsided bf16 'messages (hosts with different numbers of ranks)' "${MPINET[@]}" --hostfile lopsided_hosts
 cmp one.scores lopsided.scores || fail 'one and three ranks differ from one host'
+
+# Without the flag, other numbers of ranks would give other bits.
+flags=--rank-invariant
+for dtype in bf16 int8; do
+  echo "$dtype, any number of ranks"
+  ranks=1 scores alone "$dtype" '' --oversubscribe
+  ranks=3 scores three "$dtype" 'messages (hosts with different numbers of ranks)' "${MPINET[@]}" --hostfile two_hosts
+  ranks=4 scores two_of_two "$dtype" 'messages (2 hosts of 2 ranks)' "${MPINET[@]}" --hostfile two_hosts
+  ranks=6 scores two_of_three "$dtype" 'messages (2 hosts of 3 ranks)' "${MPINET[@]}" --hostfile hosts_of_three
+  for name in three two_of_two two_of_three; do
+    cmp alone.scores "$name.scores" || fail "$dtype: $name differs from one rank"
+  done
+  test "$dtype" = int8 || ! cmp -s alone.scores one.scores || fail 'the flag changes nothing'
+done
+flags=
 
 echo 'a host without room for a window'
 on h2 mount -o remount,size=8m /dev/shm

@@ -217,6 +217,23 @@ class FamilySameBits
     return reference::RandomTokens(seed, count, /*vocab_size=*/320, kDelimiter);
   }
 
+  BatchRun RunWith(std::vector<std::string> flags,
+                   const std::vector<EndpointRequest>& requests) const {
+    return RunFamily(std::string(std::get<0>(GetParam())), std::move(flags), /*ranks=*/0,
+                     std::string(std::get<1>(GetParam())), requests);
+  }
+
+ public:
+  static BatchRun RunFamily(const std::string& family, std::vector<std::string> flags, int ranks,
+                            const std::string& dtype,
+                            const std::vector<EndpointRequest>& requests) {
+    flags.insert(flags.end(), {"--multi-item-scoring-delimiter", kDelimiterFlag});
+    BatchRun run = RunRequests({FamilyDirectory(family), flags, ranks, dtype}, requests);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.lines.size(), requests.size());
+    return run;
+  }
+
   /// Items, and chunks with a completion. Queries and chunks are longer than the families' windows.
   static std::vector<EndpointRequest> Requests() {
     std::vector<EndpointRequest> requests;
@@ -240,17 +257,6 @@ class FamilySameBits
                      {"ignore_eos", true}}));
     }
     return requests;
-  }
-
-  BatchRun RunWith(std::vector<std::string> flags,
-                   const std::vector<EndpointRequest>& requests) const {
-    flags.insert(flags.end(), {"--multi-item-scoring-delimiter", kDelimiterFlag});
-    BatchRun run = RunRequests({FamilyDirectory(std::string(std::get<0>(GetParam()))), flags,
-                                /*ranks=*/0, std::string(std::get<1>(GetParam()))},
-                               requests);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_EQ(run.lines.size(), requests.size());
-    return run;
   }
 };
 
@@ -283,6 +289,25 @@ INSTANTIATE_TEST_SUITE_P(All, FamilySameBits,
                            std::erase(name, '-');
                            return name.append("_").append(std::get<1>(test.param));
                          });
+
+// Scores, the best tokens and drawn completions, also of cached documents. tests/mpi compares more
+// models and numbers of ranks.
+TEST(RankInvariant, GivesTheSameBitsOnAnyNumberOfRanks) {
+  std::vector<EndpointRequest> requests = FamilySameBits::Requests();
+  const std::vector<EndpointRequest> again = requests;
+  requests.insert(requests.end(), again.begin(), again.end());
+  const auto run = [&](const std::vector<std::string>& flags, int ranks, const std::string& dtype) {
+    return FamilySameBits::RunFamily("qwen3", flags, ranks, dtype, requests).Stable();
+  };
+  for (const char* dtype : {"bf16", "int8"}) {
+    SCOPED_TRACE(dtype);
+    const std::vector<std::string> alone = run({"--rank-invariant"}, 0, dtype);
+    ASSERT_EQ(alone.size(), requests.size());
+    EXPECT_EQ(run({"--rank-invariant", "--max-batch-tokens", "40"}, 3, dtype), alone);
+    EXPECT_EQ(run({"--rank-invariant"}, 8, dtype), alone);
+  }
+  EXPECT_NE(run({}, 3, "bf16"), run({"--rank-invariant"}, 3, "bf16"));
+}
 
 // What the response says of the items is the same whether or not there is a hidden delimiter.
 TEST(MultiItem, NeedsNoDelimiterForTheSameBits) {

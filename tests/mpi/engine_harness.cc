@@ -44,16 +44,19 @@ Engine::Engine(const std::filesystem::path& model_dir, Options options)
     : Engine(model_dir, proto::LoadModelConfig(model_dir), options) {}
 
 Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config, Options options)
-    : config_(std::move(config)),
-      limits_(TestLimits(options.max_rows)),
-      group_(proto::Communicator::World()) {
+    : Engine(model_dir, std::move(config), options, proto::Communicator::World()) {}
+
+Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config, Options options,
+               proto::Communicator group)
+    : config_(std::move(config)), limits_(TestLimits(options.max_rows)), group_(std::move(group)) {
   limits_.max_logit_bytes = options.max_logit_bytes;
-  proto::SetModelLimits(config_, group_.size(), limits_);
+  proto::SetModelLimits(config_, group_.size(), limits_, options.sharding);
   shard::RankEngineOptions made;
   made.arithmetic = shard::AgreeOnArithmetic(group_, options.features, options.precision);
   made.threads = options.threads;
   made.limits = limits_;
   made.ranks_a_host = options.ranks_a_host;
+  made.sharding = options.sharding;
   made.has_checksums = options.has_checksums;
   rank_ = std::make_unique<shard::RankEngine>(group_, model_dir, config_, made);
 }

@@ -42,6 +42,7 @@ class Engine {
     shard::Precision precision = shard::Precision::kFloat32;
     /// As if so many ranks had a host of their own.
     int ranks_a_host = shard::RowExchange::kAsTheyAre;
+    proto::Sharding sharding = proto::Sharding::kEven;
     std::int64_t max_logit_bytes = proto::kMaxLogitBytes;
     bool has_checksums = false;
   };
@@ -50,6 +51,9 @@ class Engine {
   Engine(const std::filesystem::path& model_dir, Options options);
   /// Takes a configuration, which need not be one that a config.json can express.
   Engine(const std::filesystem::path& model_dir, proto::ModelConfig config, Options options);
+  /// The same on the ranks of `group` alone, which make it together.
+  Engine(const std::filesystem::path& model_dir, proto::ModelConfig config, Options options,
+         proto::Communicator group);
 
   const proto::ModelConfig& config() const { return config_; }
   ~Engine();

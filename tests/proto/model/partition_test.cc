@@ -25,10 +25,11 @@ ModelConfig Config(std::int64_t heads, std::int64_t kv_heads, std::int64_t inter
   return config;
 }
 
-std::vector<Partition> All(const ModelConfig& config, int size) {
+std::vector<Partition> All(const ModelConfig& config, int size,
+                           Sharding sharding = Sharding::kEven) {
   std::vector<Partition> parts;
   for (int rank = 0; rank < size; ++rank) {
-    parts.push_back(MakePartition(config, rank, size));
+    parts.push_back(MakePartition(config, rank, size, sharding));
   }
   return parts;
 }
@@ -124,6 +125,70 @@ TEST(PartitionTest, MoreRanksThanHeadsAreRefusedWithBothNumbers) {
   } catch (const StartupError& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("9 query heads"), HasSubstr("10 ranks")));
   }
+}
+
+TEST(PartitionTest, AnEvenShareIsOneBlock) {
+  for (const Partition& part : All(Config(9, 3, 117, 325), 4)) {
+    EXPECT_EQ(part.head_blocks.size(), 1);
+    EXPECT_EQ(part.head_blocks.range(), part.heads);
+    EXPECT_EQ(part.intermediate_blocks.range(), part.intermediate);
+    EXPECT_EQ(part.vocabulary_blocks.range(), part.vocabulary);
+  }
+}
+
+/// The blocks of all ranks, in order.
+std::vector<Range> BlocksOf(const std::vector<Partition>& parts, Blocks Partition::*dimension) {
+  std::vector<Range> blocks;
+  for (const Partition& part : parts) {
+    const Blocks& own = part.*dimension;
+    EXPECT_EQ(own.first, static_cast<std::int64_t>(blocks.size()));
+    for (std::int64_t i = 0; i < own.size(); ++i) {
+      blocks.push_back(own[i]);
+    }
+  }
+  return blocks;
+}
+
+TEST(PartitionTest, BlocksAreTheSameForAnyNumberOfRanks) {
+  for (const ModelConfig& config : {Config(9, 3, 117, 325), Config(16, 8, 3072, 32000),
+                                    Config(14, 2, 4864, 151936 + 7), Config(12, 12, 40, 17)}) {
+    const std::vector<Partition> alone = All(config, 1, Sharding::kInBlocks);
+    for (int size = 1; size <= config.num_attention_heads; ++size) {
+      SCOPED_TRACE(size);
+      const std::vector<Partition> parts = All(config, size, Sharding::kInBlocks);
+      ExpectDealsOut(parts, &Partition::heads, config.num_attention_heads);
+      ExpectDealsOut(parts, &Partition::intermediate, config.intermediate_size);
+      ExpectDealsOut(parts, &Partition::vocabulary, config.vocab_size);
+      for (const auto dimension : {&Partition::head_blocks, &Partition::intermediate_blocks,
+                                   &Partition::vocabulary_blocks}) {
+        EXPECT_EQ(BlocksOf(parts, dimension), BlocksOf(alone, dimension));
+      }
+      for (const Partition& part : parts) {
+        EXPECT_FALSE(part.heads.empty());
+        EXPECT_LE(part.heads.size(), parts[0].heads.size());
+        EXPECT_LE(part.intermediate.size(), parts[0].intermediate.size());
+        EXPECT_LE(part.vocabulary.size(), parts[0].vocabulary.size());
+        EXPECT_TRUE(part.vocabulary.begin % kVocabularyGrain == 0 || part.vocabulary.empty());
+      }
+    }
+  }
+}
+
+TEST(PartitionTest, BlocksAreEvenOnHalvesAndThirds) {
+  for (const int size : {1, 2, 3, 4, 6, 8, 12}) {
+    for (const Partition& part : All(Config(16, 8, 3072, 32000), size, Sharding::kInBlocks)) {
+      EXPECT_EQ(part.intermediate.size(), 3072 / size);
+    }
+  }
+}
+
+// 7 whole grains, of which the last one also has the remainder of 15.
+TEST(PartitionTest, ANarrowRemainderOfTheVocabularyHasNoBlockOfItsOwn) {
+  const Blocks blocks = AllVocabularyBlocks(Config(9, 3, 112, 7 * 256 + 15));
+  EXPECT_EQ(blocks.size(), 7);
+  EXPECT_EQ(blocks[6], (Range{6 * 256, 7 * 256 + 15}));
+  EXPECT_EQ(AllVocabularyBlocks(Config(9, 3, 112, 7 * 256 + 16)).size(), 8);
+  EXPECT_EQ(AllVocabularyBlocks(Config(9, 3, 112, 2)).size(), 1);
 }
 
 }  // namespace partition_test

@@ -18,6 +18,7 @@
 #include "proto/plan/rank_work.h"
 #include "shard/exchange/add_over_ranks.h"
 #include "shard/exchange/host_ranks.h"
+#include "shard/exchange/sum_tree.h"
 #include "shard/kernels/kernels.h"
 #include "shard/runtime/progress.h"
 #include "shard/runtime/thread_pool.h"
@@ -408,6 +409,82 @@ TEST_P(RowExchangeOver, AddsUpNumbers) {
     }
     EXPECT_EQ(CountWrongFinished(planes, 1, kRows), 0);
   }
+}
+
+/// Blocks of ranks, in order: 1, 2, 3, 0, 1, … each.
+std::vector<proto::Range> BlocksOfRanks(int ranks) {
+  std::vector<proto::Range> of_rank;
+  std::int64_t end = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::int64_t begin = end;
+    end += (rank + 1) % 4;
+    of_rank.push_back({begin, end});
+  }
+  return of_rank;
+}
+
+// Ranks hold different numbers of blocks, and blocks that are no node of the tree. Two trees are
+// used in turn. The last sums are those of few numbers.
+TEST_P(RowExchangeOver, AddsUpBlocks) {
+  constexpr std::int64_t kRows = 11;
+  constexpr std::int64_t kNumbers = 6;
+  const std::vector<proto::Range> one_each = [&] {
+    std::vector<proto::Range> of_rank;
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      of_rank.push_back({rank, rank + 1});
+    }
+    return of_rank;
+  }();
+  const std::vector<std::vector<proto::Range>> of_ranks = {one_each, BlocksOfRanks(group_.size())};
+  const std::vector<SumTree> trees = {SumTree::OfBlocks(of_ranks[0]),
+                                      SumTree::OfBlocks(of_ranks[1])};
+  RowExchange exchange(group_, {kRows, 4 * kNumbers, 64}, kernels_, pool_, GetParam(), trees);
+  const auto block_numbers = [](std::int64_t round, std::int64_t row, std::int64_t number,
+                                std::int64_t blocks) {
+    std::vector<float> numbers;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      Pattern pattern(round, static_cast<int>(block), row * kNumbers + number);
+      numbers.push_back(pattern.NextFloat());
+    }
+    return numbers;
+  };
+  const RowSlices owners = exchange.Even(kRows);
+  for (std::int64_t round = 0; round < 6; ++round) {
+    const auto tree = static_cast<std::size_t>(round % 2);
+    const std::int64_t blocks = of_ranks[tree].back().end;
+    const proto::Range own_blocks = of_ranks[tree][static_cast<std::size_t>(group_.rank())];
+    const std::vector<proto::Range> nodes = trees[tree].NodesOf(own_blocks);
+    ASSERT_EQ(std::ssize(nodes), exchange.Nodes(tree));
+    auto* const summands = reinterpret_cast<float*>(exchange.summands());
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      for (std::int64_t node = 0; node < std::ssize(nodes); ++node) {
+        const proto::Range of_node = nodes[static_cast<std::size_t>(node)];
+        for (std::int64_t number = 0; number < kNumbers; ++number) {
+          summands[(row * exchange.most_nodes() + node) * kNumbers + number] = testing::BlockNode(
+              block_numbers(round, row, number, blocks), static_cast<std::size_t>(of_node.begin),
+              static_cast<std::size_t>(of_node.end));
+        }
+      }
+    }
+    exchange.ExchangeSummands(owners, SummandType::kFloat32, tree);
+    const proto::Range own = exchange.Own(owners);
+    for (std::int64_t row = own.begin; row < own.end; ++row) {
+      std::vector<float> sum(kNumbers, 3);
+      exchange.AddSummands(row - own.begin, sum);
+      for (std::int64_t number = 0; number < kNumbers; ++number) {
+        const std::vector<float> numbers = block_numbers(round, row, number, blocks);
+        EXPECT_EQ(sum[static_cast<std::size_t>(number)],
+                  3 + testing::BlockNode(numbers, 0, numbers.size()))
+            << "round " << round << ", row " << row;
+      }
+    }
+    exchange.ShareRows(owners, {});
+  }
+  std::vector<float> numbers(9, static_cast<float>(group_.rank() + 1));
+  AddOverRanks(exchange, 4 * kNumbers, {reinterpret_cast<float*>(exchange.shared_rows()), 4},
+               numbers);
+  const int sum = group_.size() * (group_.size() + 1) / 2;
+  EXPECT_EQ(numbers, std::vector<float>(9, static_cast<float>(sum)));
 }
 
 // Two exchanges and the group's other messages do not disturb each other.

@@ -25,4 +25,14 @@ inline float TreeRoot(shard::SummandType type, std::span<const float> leaves) {
   return node(leaves.first(left)) + node(leaves.subspan(left));
 }
 
+/// The node of the tree over one number of each block whose leaves are numbers [begin, end) of
+/// `blocks`: docs/exchange.md. The first half has one more if their number is odd.
+inline float BlockNode(std::span<const float> blocks, std::size_t begin, std::size_t end) {
+  if (end - begin == 1) {
+    return blocks[begin];
+  }
+  const std::size_t middle = begin + (end - begin + 1) / 2;
+  return BlockNode(blocks, begin, middle) + BlockNode(blocks, middle, end);
+}
+
 }  // namespace scorecast::testing

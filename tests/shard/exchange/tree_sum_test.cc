@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/base/range.h"
+#include "shard/exchange/sum_tree.h"
 #include "shard/kernels/kernels.h"
 #include "tests/shard/bf16.h"
 #include "tests/shard/exchange/tree_oracle.h"
@@ -24,6 +26,12 @@ void PrintTo(SummandType type, std::ostream* out) {
 namespace tree_sum_test {
 
 using Rows = std::vector<std::byte>;
+
+/// The rows of some ranks, or of their sums.
+struct Node {
+  const std::byte* rows;
+  proto::Range ranks;
+};
 
 /// Numbers as ranks store them.
 Rows Stored(SummandType type, const std::vector<float>& numbers) {
@@ -70,12 +78,28 @@ class TreeSumOf : public ::testing::TestWithParam<SummandType> {
     return sum;
   }
 
-  std::vector<SummandRows> PartsOf(std::size_t first, std::size_t count) const {
+  /// Nodes of the tree over all ranks.
+  std::vector<SummandRows> PartsOf(const std::vector<Node>& nodes) const {
+    std::vector<proto::Range> ranges;
+    for (const Node& node : nodes) {
+      ranges.push_back(node.ranks);
+    }
+    const std::vector<int> joins =
+        SumTree::OfRanks(static_cast<int>(rows_.size())).JoinsAfter(ranges);
     std::vector<SummandRows> parts;
-    for (std::size_t rank = first; rank < first + count; ++rank) {
-      parts.push_back({rows_[rank].data(), 1});
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      parts.push_back({nodes[i].rows, joins[i]});
     }
     return parts;
+  }
+  /// Single ranks.
+  std::vector<Node> Ranks(std::size_t first, std::size_t count) const {
+    std::vector<Node> nodes;
+    for (std::size_t rank = first; rank < first + count; ++rank) {
+      const auto number = static_cast<std::int64_t>(rank);
+      nodes.push_back({rows_[rank].data(), {number, number + 1}});
+    }
+    return nodes;
   }
 
   const TreeSum tree_{KernelsFor(DetectCpuFeatures()), GetParam()};
@@ -91,7 +115,7 @@ TEST_P(TreeSumOf, AddsTheRoot) {
       MakeRanks(ranks, numbers);
       std::vector<float> sum = testing::RandomFloats(random_, numbers, 100);
       const std::vector<float> expected = Expected(sum);
-      tree_.AddTo(PartsOf(0, rows_.size()), offset(), sum);
+      tree_.AddTo(PartsOf(Ranks(0, rows_.size())), offset(), sum);
       EXPECT_TRUE(testing::SameBits(sum, expected)) << ranks << " ranks, " << numbers << " numbers";
     }
   }
@@ -107,18 +131,19 @@ TEST_P(TreeSumOf, HasTheSameBitsFromNodesOfHosts) {
       const std::vector<float> expected = Expected(start);
       for (std::size_t own = 0; own < hosts; ++own) {
         std::vector<Rows> nodes(hosts, Rows(rows_.front().size()));
-        std::vector<SummandRows> parts;
+        std::vector<Node> parts;
         for (std::size_t host = 0; host < hosts; ++host) {
-          const std::vector<SummandRows> leaves = PartsOf(host * ranks_a_host, ranks_a_host);
+          const std::vector<Node> leaves = Ranks(host * ranks_a_host, ranks_a_host);
           if (host == own) {
             parts.insert(parts.end(), leaves.begin(), leaves.end());
           } else {
-            tree_.WriteNode(leaves, offset(), kNumbers, nodes[host].data() + offset());
-            parts.push_back({nodes[host].data(), static_cast<int>(ranks_a_host)});
+            tree_.WriteNode(PartsOf(leaves), offset(), kNumbers, nodes[host].data() + offset());
+            parts.push_back(
+                {nodes[host].data(), {leaves.front().ranks.begin, leaves.back().ranks.end}});
           }
         }
         std::vector<float> sum = start;
-        tree_.AddTo(parts, offset(), sum);
+        tree_.AddTo(PartsOf(parts), offset(), sum);
         EXPECT_TRUE(testing::SameBits(sum, expected))
             << hosts << " hosts of " << ranks_a_host << " ranks, on host " << own;
       }
@@ -133,12 +158,15 @@ INSTANTIATE_TEST_SUITE_P(Types, TreeSumOf,
 /// The sum over ranks of one number each.
 float SumOf(SummandType type, const std::vector<float>& of_ranks) {
   std::vector<Rows> rows;
-  std::vector<SummandRows> parts;
+  std::vector<proto::Range> ranks;
   for (const float x : of_ranks) {
+    ranks.push_back({std::ssize(rows), std::ssize(rows) + 1});
     rows.push_back(Stored(type, {x}));
   }
-  for (const Rows& row : rows) {
-    parts.push_back({row.data(), 1});
+  const std::vector<int> joins = SumTree::OfRanks(static_cast<int>(rows.size())).JoinsAfter(ranks);
+  std::vector<SummandRows> parts;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    parts.push_back({rows[i].data(), joins[i]});
   }
   float sum = 0;
   TreeSum(KernelsFor(DetectCpuFeatures()), type).AddTo(parts, 0, {&sum, 1});

@@ -140,7 +140,9 @@ class Packer {
         arithmetic_(kernels_, ChooseArithmetic(precision, features), pool_.threads()) {}
 
   Precision precision() const { return arithmetic_.layers(); }
-  Packing packing() { return {arithmetic_.layer_backend(), arithmetic_.layers(), pool_, scratch_}; }
+  Packing packing() {
+    return {arithmetic_.layer_backend(), arithmetic_.layers(), pool_, scratch_, kernels_};
+  }
 
   /// Recovers a weight [out, in] as [out][in] by multiplying it with unit vectors, which every
   /// precision represents exactly, apart from a scale.

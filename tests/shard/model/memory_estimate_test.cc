@@ -82,7 +82,8 @@ TEST_P(MemoryEstimateTest, WeightsAreThoseThatARankHolds) {
     TileScratch scratch(1);
     Arithmetic arithmetic(KernelsFor(DetectCpuFeatures()),
                           ChooseArithmetic(precision, DetectCpuFeatures()), 1);
-    const Packing packing = {arithmetic.layer_backend(), precision, pool, scratch};
+    const Packing packing = {arithmetic.layer_backend(), precision, pool, scratch,
+                             KernelsFor(DetectCpuFeatures())};
     for (int ranks = 1; ranks <= config_.num_attention_heads; ++ranks) {
       for (int rank = 0; rank < ranks; ++rank) {
         const proto::Partition partition = proto::MakePartition(config_, rank, ranks);

@@ -58,8 +58,9 @@ std::vector<float> Numbers(const Checkpoint& checkpoint, const proto::ModelConfi
   ThreadPool pool(1);
   TileScratch scratch(1);
   Arithmetic arithmetic(kernels, ChooseArithmetic(Precision::kFloat32, features), 1);
-  const Layer layer = LoadLayer(checkpoint, config, partition, index,
-                                {arithmetic.layer_backend(), arithmetic.layers(), pool, scratch});
+  const Layer layer =
+      LoadLayer(checkpoint, config, partition, index,
+                {arithmetic.layer_backend(), arithmetic.layers(), pool, scratch, kernels});
   std::vector<float> numbers;
   for (const std::vector<float>* vector :
        {&layer.input_norm.weight, &layer.qkv_bias, &layer.query_norm.weight, &layer.key_norm.weight,

@@ -66,22 +66,24 @@ TEST_P(WorkspaceTest, PartsLieApart) {
   EXPECT_EQ(work.attended.stride, q_);
   EXPECT_EQ(work.thread_row.stride, config_.hidden_size);
   EXPECT_EQ(work.selected.width, config_.hidden_size);
-  EXPECT_EQ(work.output_input.width, q_);
-  EXPECT_EQ(work.down_input.width, i_);
+  EXPECT_EQ(work.output_input.width(), q_);
+  EXPECT_EQ(work.down_input.width(), i_);
   std::vector<Part> parts = {PartOf(work.hidden, kRows), PartOf(work.queries, kRows),
                              PartOf(work.attended, kRows), PartOf(work.thread_row, kThreads)};
-  if (precision_ != Precision::kBfloat16) {
+  if (precision_ == Precision::kInt8) {
     EXPECT_EQ(work.activated.stride, i_);
     parts.push_back(PartOf(work.activated, kRows));
   }
-  for (const Activations* rows : {&work.selected, &work.output_input, &work.down_input}) {
-    EXPECT_EQ(rows->precision, precision_);
+  const Activations output_input = work.output_input.Block(0);
+  const Activations down_input = work.down_input.Block(0);
+  for (const Activations& rows : {work.selected, output_input, down_input}) {
+    EXPECT_EQ(rows.precision, precision_);
   }
   Append(work.selected, kRowsRead, parts);
   if (precision_ != Precision::kFloat32) {
-    Append(work.output_input, kRows, parts);
-    Append(work.down_input, kRows, parts);
+    Append(output_input, kRows, parts);
   }
+  Append(down_input, kRows, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(parts[i].data) % 64, 0U) << "part " << i;
     EXPECT_TRUE(std::all_of(parts[i].data, parts[i].data + parts[i].bytes,
@@ -96,11 +98,17 @@ TEST_P(WorkspaceTest, PartsLieApart) {
   }
 }
 
-TEST_P(WorkspaceTest, Float32InputsAreTheRowsThemselves) {
-  const Workspace work(config_, partition_, kLimits, precision_, kThreads);
-  const bool is_float32 = precision_ == Precision::kFloat32;
-  EXPECT_EQ(work.output_input.data == reinterpret_cast<std::byte*>(work.attended.data), is_float32);
-  EXPECT_EQ(work.down_input.data == reinterpret_cast<std::byte*>(work.activated.data), is_float32);
+TEST_P(WorkspaceTest, Float32InputsAreTheRowsThemselvesUnlessTheyHaveBlocks) {
+  for (const auto sharding : {proto::Sharding::kEven, proto::Sharding::kInBlocks}) {
+    const proto::Partition partition = proto::MakePartition(config_, 0, 2, sharding);
+    const Workspace work(config_, partition, kLimits, precision_, kThreads);
+    const bool is_in_place =
+        precision_ == Precision::kFloat32 && sharding == proto::Sharding::kEven;
+    EXPECT_EQ(work.output_input.data == reinterpret_cast<std::byte*>(work.attended.data),
+              is_in_place);
+    EXPECT_EQ(work.output_input.blocks(), partition.head_blocks.size());
+    EXPECT_EQ(work.down_input.blocks(), partition.intermediate_blocks.size());
+  }
 }
 
 TEST_P(WorkspaceTest, BytesAreThoseOfItsShapes) {
@@ -109,14 +117,12 @@ TEST_P(WorkspaceTest, BytesAreThoseOfItsShapes) {
   const std::int64_t size = ElementSize(precision_);
   std::int64_t bytes = lines(4 * kRows * h) + 2 * lines(4 * kRows * q_) +
                        lines(size * kRowsRead * h) + lines(4 * h);  // One thread's row.
-  if (precision_ != Precision::kBfloat16) {
-    bytes += lines(4 * kRows * i_);
-  }
+  bytes += lines(size * kRows * i_);
   if (precision_ != Precision::kFloat32) {
-    bytes += lines(size * kRows * q_) + lines(size * kRows * i_);
+    bytes += lines(size * kRows * q_);
   }
   if (precision_ == Precision::kInt8) {
-    bytes += 2 * lines(4 * kRows) + lines(4 * kRowsRead);
+    bytes += lines(4 * kRows * i_) + 2 * lines(4 * kRows) + lines(4 * kRowsRead);
   }
   EXPECT_EQ(Workspace::Bytes(config_, partition_, kLimits, precision_), bytes);
 }
@@ -144,7 +150,7 @@ TEST_P(WorkspaceTest, ABucketIsLaidOutFromTheBeginning) {
       const std::byte* end = reinterpret_cast<std::byte*>(work.thread_row[1]);
       const std::int64_t bytes = Workspace::Bytes(config_, partition_, limits, precision_);
       EXPECT_EQ(lines(end - begin), bytes);
-      EXPECT_LE(work.down_input.data + RoundUpRows(rows) * work.down_input.row_bytes(), end);
+      EXPECT_LE(work.down_input.data + RoundUpRows(rows) * i_ * ElementSize(precision_), end);
     }
   }
 }

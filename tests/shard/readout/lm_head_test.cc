@@ -91,9 +91,10 @@ class LmHeadTest : public ::testing::TestWithParam<Size> {
     std::deque<LmHead> heads;
     std::vector<float> targets(plan.reads.size());
     for (const Range& vocabulary : vocabularies) {
-      heads.emplace_back(kernels,
-                         Packing{arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch},
-                         tensor, vocabulary, softcap_, BiasOf(vocabulary));
+      heads.emplace_back(
+          kernels,
+          Packing{arithmetic.lm_head_backend(), arithmetic.lm_head(), pool, scratch, kernels},
+          tensor, vocabulary, softcap_, BiasOf(vocabulary));
       const std::vector<float> own =
           heads.back().RankedTargets(plan, row_of, {input.data(), stride});
       EXPECT_EQ(std::ssize(own),

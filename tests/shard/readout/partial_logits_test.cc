@@ -61,16 +61,16 @@ std::vector<std::pair<TokenId, float>> BestOf(const std::vector<float>& row, con
 }
 
 /// Like the kernel: a NaN is never the maximum, but it makes the sum NaN.
-void MaxAndSumExp(const std::vector<float>& row, const Ids& ids, PartialLogits& part) {
-  part.max = std::numeric_limits<float>::lowest();
+Normalizer NormalizerOf(const std::vector<float>& row, const Ids& ids) {
+  Normalizer normalizer;
   for (const TokenId id : ids) {
-    part.max = std::max(part.max, row[static_cast<std::size_t>(id)]);
+    normalizer.max = std::max(normalizer.max, row[static_cast<std::size_t>(id)]);
   }
-  part.sum_exp = 0;
   for (const TokenId id : ids) {
     const double logit = row[static_cast<std::size_t>(id)];
-    part.sum_exp += std::isfinite(logit) ? std::exp(logit - part.max) : kNan;
+    normalizer.sum_exp += std::isfinite(logit) ? std::exp(logit - normalizer.max) : kNan;
   }
+  return normalizer;
 }
 
 /// The token drawn, and its sum.
@@ -99,9 +99,10 @@ Ids CountedIds(const ForwardPlan& plan, const proto::PlanRead& read, Range range
                              range);
 }
 
+/// `blocks` are those of the slice `vocabulary`.
 std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& logits,
-                                       Range vocabulary) {
-  const PartialLogitsLayout layout = LayOutPartialLogits(plan, vocabulary);
+                                       Range vocabulary, const std::vector<Range>& blocks) {
+  const PartialLogitsLayout layout = LayOutPartialLogits(plan, vocabulary, std::ssize(blocks));
   EXPECT_EQ(layout.offsets.size(), plan.reads.size());
   // No byte is left out, written twice, or past the end: each part fills the bytes up to the next
   // part.
@@ -115,7 +116,9 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
       }
     }
     const Ids ids = CountedIds(plan, read, vocabulary);
-    MaxAndSumExp(logits[i], ids, part);
+    for (const Range block : blocks) {
+      part.normalizers.push_back(NormalizerOf(logits[i], CountedIds(plan, read, block)));
+    }
     part.top = BestOf(logits[i], ids, read.top_k);
     if (read.draw) {
       part.drawn = DrawnOf(*read.draw, logits[i], ids);
@@ -126,7 +129,7 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
     part.target_rank = RankOf(read.target, logits[i], ids);
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
     const std::size_t size = part.label_logits.size() * 4 +
-                             (read.normalizer ? 12 + part.top.size() * 8 : 0) +
+                             (read.normalizer ? 12 * blocks.size() + part.top.size() * 8 : 0) +
                              (read.draw ? 12 : 0) + (vocabulary.Contains(read.target) ? 4 : 0) +
                              (read.ranks_target ? 4 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
@@ -139,7 +142,7 @@ std::vector<RowLogits> Merged(const ForwardPlan& plan, const Logits& logits,
                               const std::vector<Range>& vocabularies) {
   std::vector<std::byte> gathered;
   for (const Range& vocabulary : vocabularies) {
-    const std::vector<std::byte> bytes = PartialLogitsOf(plan, logits, vocabulary);
+    const std::vector<std::byte> bytes = PartialLogitsOf(plan, logits, vocabulary, {vocabulary});
     gathered.insert(gathered.end(), bytes.begin(), bytes.end());
   }
   const proto::PlanLimits limits{.ranks = static_cast<std::int32_t>(vocabularies.size()),
@@ -178,9 +181,8 @@ TEST(PartialLogits, MergeToTheWholeVocabulary) {
         EXPECT_TRUE(rows[i].top.empty());
         continue;
       }
-      PartialLogits whole;
       const Ids ids = CountedIds(plan, read, {0, vocab_size});
-      MaxAndSumExp(logits[i], ids, whole);
+      const Normalizer whole = NormalizerOf(logits[i], ids);
       EXPECT_EQ(rows[i].max, whole.max);
       // Float64 roundings: one for each token's addition and, for each rank, those of two
       // exponentials, two products and a sum. (The arguments, at most 20, are exact.)
@@ -240,6 +242,51 @@ TEST(PartialLogits, FarApartMaximaMerge) {
     const std::vector<RowLogits> rows = Merged(plan, logits, split);
     EXPECT_EQ(rows[0].max, 3e38F);
     EXPECT_EQ(rows[0].sum_exp, 1);
+  }
+}
+
+// Whichever ranks hold the blocks: a rank may have several, or none.
+TEST(PartialLogits, BlocksGiveTheSameBitsOnAnyNumberOfRanks) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 100; ++round) {
+    const std::int32_t vocab_size = RandomInt(random, 1, 300);
+    const ForwardPlan plan = testing::RandomReads(random, RandomInt(random, 1, 6), vocab_size);
+    const Logits logits = RandomLogits(random, plan.reads.size(), vocab_size);
+    std::vector<Range> blocks = testing::RandomSplit(random, vocab_size, RandomInt(random, 1, 12));
+    std::erase_if(blocks, [](const Range& block) { return block.empty(); });
+    std::vector<RowLogits> expected;
+    for (int ranks = 1; ranks <= 6; ++ranks) {
+      std::vector<Range> slices;
+      std::vector<std::int64_t> sizes;
+      std::vector<std::byte> gathered;
+      const std::vector<Range> of_ranks =
+          ranks == 1
+              ? std::vector<Range>{{0, std::ssize(blocks)}}
+              : testing::RandomSplit(random, static_cast<std::int32_t>(blocks.size()), ranks);
+      for (const Range of_rank : of_ranks) {
+        const std::vector<Range> own(blocks.begin() + of_rank.begin, blocks.begin() + of_rank.end);
+        const std::int64_t begin = slices.empty() ? 0 : slices.back().end;
+        slices.push_back({begin, own.empty() ? begin : own.back().end});
+        sizes.push_back(std::ssize(own));
+        const std::vector<std::byte> part = PartialLogitsOf(plan, logits, slices.back(), own);
+        gathered.insert(gathered.end(), part.begin(), part.end());
+      }
+      const proto::PlanLimits limits{.ranks = ranks,
+                                     .normalizers = static_cast<std::int32_t>(blocks.size()),
+                                     .vocabulary = vocab_size};
+      EXPECT_LE(static_cast<std::int64_t>(gathered.size()), proto::LogitBytes(plan, limits));
+      const std::vector<RowLogits> rows = MergePartialLogits(plan, slices, gathered, sizes);
+      if (ranks == 1) {
+        expected = rows;
+        continue;
+      }
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i].max, expected[i].max);
+        EXPECT_EQ(rows[i].sum_exp, expected[i].sum_exp) << ranks << " ranks";
+        EXPECT_EQ(rows[i].label_logits, expected[i].label_logits);
+        ExpectSameTop(rows[i].top, expected[i].top);
+      }
+    }
   }
 }
 

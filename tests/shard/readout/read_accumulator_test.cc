@@ -142,7 +142,8 @@ class ReadAccumulatorTest : public KernelsTest {
         drawn = sum > drawn.second ? std::pair(id, sum) : drawn;
       }
     }
-    EXPECT_EQ(found.max, max);
+    ASSERT_EQ(found.normalizers.size(), 1U);
+    EXPECT_EQ(found.normalizers[0].max, max);
     const auto at_least = std::ranges::count_if(
         tokens, [&](const auto& token) { return token.second >= target_logit; });
     EXPECT_EQ(found.target_rank, read.ranks_target ? at_least : 0);
@@ -151,7 +152,7 @@ class ReadAccumulatorTest : public KernelsTest {
       sum += std::exp(static_cast<double>(logit) - max);
     }
     // Float32 rounds the argument of each exponential, which is at most 60, and each range's sum.
-    EXPECT_NEAR(found.sum_exp, sum,
+    EXPECT_NEAR(found.normalizers[0].sum_exp, sum,
                 sum * (60 * testing::kUnitRoundoff + testing::kExpError +
                        testing::Gamma(testing::LaneSumDepth(kRangeColumns))));
     EXPECT_TRUE(SameTop(found.top, TopOf(tokens, read.top_k)));
@@ -208,8 +209,8 @@ TEST_P(ReadAccumulatorTest, TilesChangeNoBits) {
     for (int round = 0; round < 20; ++round) {
       const PartialLogits found = Collect(random_, kernels_, read, {40}, vocabulary, logits, three);
       EXPECT_TRUE(testing::SameBits(found.label_logits, alone.label_logits));
-      EXPECT_EQ(found.max, alone.max);
-      EXPECT_EQ(found.sum_exp, alone.sum_exp);
+      EXPECT_EQ(found.normalizers[0].max, alone.normalizers[0].max);
+      EXPECT_EQ(found.normalizers[0].sum_exp, alone.normalizers[0].sum_exp);
       EXPECT_EQ(found.top, alone.top);
       EXPECT_EQ(found.drawn, alone.drawn);
       EXPECT_EQ(found.target_rank, alone.target_rank);
@@ -231,7 +232,7 @@ TEST_P(ReadAccumulatorTest, NonFiniteLogitsShow) {
             .normalizer = true, .top_k = RandomInt(random_, 1, 400), .draw = {{random_(), 2}}};
         const PartialLogits found =
             Collect(random_, kernels_, read, {}, {0, columns}, logits, pool);
-        EXPECT_FALSE(std::isfinite(found.sum_exp));
+        EXPECT_FALSE(std::isfinite(found.normalizers[0].sum_exp));
         EXPECT_TRUE(std::isnan(found.drawn.second));
         EXPECT_TRUE(SameTop(found.top, TopOf(TokensOf(logits, 0), read.top_k)));
       }
