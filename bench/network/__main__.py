@@ -1,7 +1,7 @@
 """The cost of a pass on several ranks: on one host, and on two hosts that are connected by a cable.
 
 The hosts are network namespaces, which need root; without root this part is skipped. The cable is measured
-at full speed, then with a limited rate (tc's tbf), then with added latency (the worker's --latency-us).
+at full speed and with a limited rate (tc's tbf), and both with added latency (the worker's --latency-us), too.
 All links take turns, in a random order in each round. Run by `bench/run network`.
 """
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--ranks-a-host", nargs="+", type=int, default=[1], metavar="K",
                         help="ranks on each of the two hosts (%(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
-    parser.add_argument("--workloads", nargs="+", default=["300+10x10", "300+100x10"], metavar="Q+NxT",
+    parser.add_argument("--workloads", nargs="+", default=["16+2x10", "300+10x10", "300+100x10"], metavar="Q+NxT",
                         help="a query of Q tokens and N items of T (%(default)s)")
     parser.add_argument("--rates", nargs="*", default=["1gbit"], metavar="RATE", help="limited rates, in the notation of tc (%(default)s)")
     parser.add_argument("--latencies-us", nargs="*", type=float, default=[100.0, 1000.0], metavar="US",
@@ -81,12 +81,11 @@ class NetworkBench:
 
     def _links_between(self, hosts: TwoHosts, ranks: int) -> list[Link]:
         of_ranks = "two hosts" if ranks == 1 else f"two hosts of {ranks} ranks"
-        full = self._start(of_ranks, on_two_hosts(hosts, ranks, self.session_dir, self._worker()))
-        links = [Link(of_ranks, full, hosts)]
-        links += [Link(f"{of_ranks}, {rate}", full, hosts, rate) for rate in self.flags.rates]
-        for latency in self.flags.latencies_us:
-            name = f"{of_ranks}, {latency:g} us more"
-            links.append(Link(name, self._start(name, on_two_hosts(hosts, ranks, self.session_dir, self._worker(latency))), hosts))
+        links = []
+        for latency in (0, *self.flags.latencies_us):
+            more = f", {latency:g} us more" if latency else ""
+            job = self._start(of_ranks + more, on_two_hosts(hosts, ranks, self.session_dir, self._worker(latency)))
+            links += [Link(of_ranks + (f", {rate}" if rate else "") + more, job, hosts, rate) for rate in (None, *self.flags.rates)]
         return links
 
     def measure(self, links: list[Link]) -> list[LinkFigures]:

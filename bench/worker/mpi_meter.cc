@@ -1,5 +1,7 @@
 #include "bench/worker/mpi_meter.h"
 
+#include <map>
+
 #include <mpi.h>
 
 namespace scorecast::bench {
@@ -7,6 +9,10 @@ namespace {
 
 MpiCost total;
 double latency = 0;
+
+/// When messages that MPI has received arrive, if they are still awaited. The key is the first of
+/// their requests.
+std::map<const MPI_Request*, double> arrivals;
 
 void WaitUntil(double time) {
   while (MPI_Wtime() < time) {
@@ -60,11 +66,14 @@ void AddMpiLatency(double seconds) { latency = seconds; }
 
 // These functions replace MPI's own, which are weak symbols. The PMPI functions do the work.
 
+using scorecast::bench::arrivals;
 using scorecast::bench::Exchange;
 using scorecast::bench::IsAlone;
 using scorecast::bench::IsRoot;
+using scorecast::bench::latency;
 using scorecast::bench::Metered;
 using scorecast::bench::total;
+using scorecast::bench::WaitUntil;
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   return Metered(total.broadcast_seconds, !IsRoot(comm, root),
@@ -105,5 +114,33 @@ int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, M
 
 // Ends an exchange between hosts.
 int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (const auto arrival = arrivals.extract(requests)) {
+    return Exchange(false, [&] {
+      WaitUntil(arrival.mapped());
+      return MPI_SUCCESS;
+    });
+  }
   return Exchange(count > 0, [&] { return PMPI_Waitall(count, requests, statuses); });
+}
+
+// Lets an exchange between hosts make progress, and perhaps ends it. The latency begins when this
+// rank notices that MPI is done, which is somewhat late.
+int MPI_Testall(int count, MPI_Request* requests, int* are_done, MPI_Status* statuses) {
+  return Metered(total.exchange_seconds, false, [&] {
+    auto arrival = arrivals.find(requests);
+    if (arrival == arrivals.end()) {
+      const int result = PMPI_Testall(count, requests, are_done, statuses);
+      if (*are_done == 0 || latency == 0) {
+        total.exchanges += *are_done;
+        return result;
+      }
+      arrival = arrivals.emplace(requests, MPI_Wtime() + latency).first;
+    }
+    *are_done = MPI_Wtime() >= arrival->second ? 1 : 0;
+    if (*are_done != 0) {
+      arrivals.erase(arrival);
+      ++total.exchanges;
+    }
+    return MPI_SUCCESS;
+  });
 }

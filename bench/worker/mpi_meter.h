@@ -21,7 +21,8 @@ MpiCost operator-(const MpiCost& a, const MpiCost& b);
 MpiCost MpiCostSoFar();
 
 /// Makes data of other ranks arrive later from now on. The model is simple: every call that
-/// receives waits `seconds` once, and nothing is computed in this time.
+/// receives waits `seconds` once, and nothing is computed in this time. Messages that are under way
+/// while the rank computes arrive `seconds` after MPI_Testall has found them.
 void AddMpiLatency(double seconds);
 
 }  // namespace scorecast::bench

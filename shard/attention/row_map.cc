@@ -32,6 +32,11 @@ void RowMap::Assign(const proto::ForwardPlan& plan) {
   CutIntoTiles();
 }
 
+void RowMap::Select(const RowMap& all, proto::Range rows) {
+  rows_.assign(all.rows_.begin() + rows.begin, all.rows_.begin() + rows.end);
+  CutIntoTiles();
+}
+
 void RowMap::Select(const RowMap& all, std::span<const std::int32_t> rows) {
   rows_.clear();
   for (const std::int32_t row : rows) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "proto/base/range.h"
 #include "proto/plan/forward_plan.h"
 
 namespace scorecast::shard {
@@ -35,6 +36,8 @@ class RowMap {
 
   /// Takes all computed rows of `plan`.
   void Assign(const proto::ForwardPlan& plan);
+  /// Takes some consecutive rows of `all`.
+  void Select(const RowMap& all, proto::Range rows);
   /// Takes the rows of `all` with the indices `rows`, which ascend.
   void Select(const RowMap& all, std::span<const std::int32_t> rows);
 

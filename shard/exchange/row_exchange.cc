@@ -111,17 +111,17 @@ RowSizes RowExchange::Divide(const std::vector<SumTree>& trees, int ranks_a_host
   return sizes;
 }
 
-RowSlices RowExchange::Even(std::int64_t rows) const {
+RowSlices RowExchange::Even(proto::Range rows) const {
   RowSlices slices;
   for (int rank = 0; rank <= ranks_; ++rank) {
-    slices.bounds.push_back(rows * rank / ranks_);
+    slices.bounds.push_back(rows.begin + rows.size() * rank / ranks_);
   }
   return slices;
 }
 
 void RowExchange::CheckRows(const RowSlices& owners) const {
-  proto::Check(static_cast<int>(owners.bounds.size()) == ranks_ + 1 && owners.bounds.front() == 0 &&
-                   std::ranges::is_sorted(owners.bounds) && owners.rows() <= sizes_.max_rows,
+  proto::Check(static_cast<int>(owners.bounds.size()) == ranks_ + 1 && owners.bounds.front() >= 0 &&
+                   std::ranges::is_sorted(owners.bounds) && owners.bounds.back() <= sizes_.max_rows,
                "every row has one owner, and the rows fit the exchange's buffers");
 }
 
@@ -133,12 +133,12 @@ void RowExchange::Touch(std::int64_t rows) {
   }
 }
 
-void RowExchange::ExchangeSummands(const RowSlices& owners, SummandType type, std::size_t tree) {
-  proto::Check(!has_exchanged_, "ExchangeSummands and ShareRows alternate");
+void RowExchange::BeginExchange(const RowSlices& owners, SummandType type, std::size_t tree) {
+  proto::Check(!is_exchanging_, "one exchange of summands is under way at a time");
   CheckRows(owners);
   proto::Check(Own(owners).size() <= sizes_.MostOwnRows(ranks_),
                "no rank owns more rows than its even share of the largest number");
-  has_exchanged_ = true;
+  is_exchanging_ = true;
   tree_ = TreeSum(kernels_, type);
   const SumParts& parts = parts_[tree];
   Timed(proto::RankOperation::kExchange, BytesOfSummands(owners, parts), [&] {
@@ -147,6 +147,7 @@ void RowExchange::ExchangeSummands(const RowSlices& owners, SummandType type, st
       SendSums(owners, parts);
     }
   });
+  PollBetweenTasks();
   own_parts_.clear();
   for (const SumPart& part : parts.of_sum()) {
     own_parts_.push_back({Place(part, Own(owners).begin), part.joins});
@@ -195,27 +196,62 @@ void RowExchange::SendSums(const RowSlices& owners, const SumParts& parts) {
     });
     messages_->SendSums(host, sums, rows.size());
   }
-  messages_->Wait();
+}
+
+void RowExchange::EndExchange() {
+  proto::Check(is_exchanging_, "an exchange that ends was begun");
+  is_exchanging_ = false;
+  Timed(proto::RankOperation::kExchange, 0, [&] {
+    if (messages_) {
+      messages_->EndSums();
+    }
+  });
+  PollBetweenTasks();
 }
 
 void RowExchange::AddSummands(std::int64_t own_row, std::span<float> sum) const {
   tree_.AddTo(own_parts_, own_row * SummandsStride(), sum);
 }
 
-void RowExchange::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
-  proto::Check(has_exchanged_, "ExchangeSummands and ShareRows alternate");
+void RowExchange::BeginShare(const RowSlices& owners, std::span<const RowPlane> planes) {
+  proto::Check(!is_exchanging_, "rows are shared when their sums are there");
   CheckRows(owners);
-  has_exchanged_ = false;
+  ++shares_;
   std::int64_t row_bytes = 0;
   for (const RowPlane& plane : planes) {
     row_bytes += plane.row_bytes;
   }
   Timed(proto::RankOperation::kShare, (owners.rows() - Own(owners).size()) * row_bytes, [&] {
-    if (messages_ && owners.rows() > 0) {
-      messages_->ShareRows(owners, planes);
+    if (messages_) {
+      messages_->BeginShare(owners, planes);
+    }
+  });
+  PollBetweenTasks();
+}
+
+void RowExchange::EndShare() {
+  proto::Check(shares_ > 0, "a share that ends was begun");
+  --shares_;
+  Timed(proto::RankOperation::kShare, 0, [&] {
+    if (messages_) {
+      messages_->EndShare();
     }
     Barrier();
   });
+  PollBetweenTasks();
+}
+
+void RowExchange::PollBetweenTasks() {
+  if (!messages_) {
+    return;
+  }
+  cost_.transfer_seconds += messages_->TakePollSeconds();
+  if (messages_->AreUnderWay()) {
+    // The exchange may be moved, but its messages stay in their place.
+    pool_.CallBetweenTasks([messages = messages_.get()] { messages->Poll(); });
+  } else {
+    pool_.CallBetweenTasks({});
+  }
 }
 
 std::int64_t RowExchange::BytesOfSummands(const RowSlices& owners, const SumParts& parts) const {

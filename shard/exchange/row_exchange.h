@@ -32,17 +32,23 @@ namespace scorecast::shard {
 ///   make own rows in shared_rows() by AddSummands     ShareRows(owners, planes)
 ///   read shared_rows() of all rows
 ///
-/// Both calls are collective, with the same arguments on every rank, and are made by the thread
-/// that calls MPI. They alternate, and ExchangeSummands comes first; if a ShareRows has no
-/// summands, an ExchangeSummands of no rows goes before it. The caller divides the shared memory
-/// into planes (data, scales).
+/// All calls are collective, with the same arguments on every rank, and are made by the thread that
+/// calls MPI. ExchangeSummands and ShareRows of a row alternate, and ExchangeSummands comes first;
+/// if a ShareRows has no summands, an ExchangeSummands of no rows goes before it. The caller
+/// divides the shared memory into planes (data, scales).
 ///
-/// Ranks on one host copy nothing: they see each other's memory. Therefore summands() may be
-/// written only between ShareRows and ExchangeSummands, and shared_rows() only between
-/// ExchangeSummands and ShareRows, and only the rank's own rows. If every host has equally many
-/// consecutive ranks, and their number is a power of two or the trees are over blocks, each row and
-/// each host's sum of it crosses the network once: docs/exchange.md. Otherwise every rank counts as
-/// a host of its own.
+/// Each of the two is a Begin and an End. Between them messages are under way, and the caller may
+/// compute: the pool's tasks let the messages make progress. So a pass may be divided into parts,
+/// whose rows are exchanged in turn: one part is computed while the rows of the other are under way
+/// (docs/exchange.md). One exchange of summands may be under way, and several shares, which end in
+/// the order in which they began.
+///
+/// Ranks on one host copy nothing: they see each other's memory. Therefore summands() of a row may
+/// be written only between ShareRows and ExchangeSummands of that row, and shared_rows() only
+/// between ExchangeSummands and ShareRows, and only the rank's own rows. If every host has equally
+/// many consecutive ranks, and their number is a power of two or the trees are over blocks, each
+/// row and each host's sum of it crosses the network once: docs/exchange.md. Otherwise every rank
+/// counts as a host of its own.
 ///
 /// A rank has one summand of each row if its leaves are a node of the tree, as in a tree over
 /// ranks. Otherwise it has one for each node that they consist of.
@@ -57,7 +63,8 @@ class RowExchange {
     /// Time of waiting for the ranks of this host. If ranks share no memory, the time of waiting is
     /// part of `transfer_seconds`, because telling the two apart would take one more message.
     double wait_seconds = 0;
-    /// Time of sending and receiving, and of adding up what is sent.
+    /// Time of sending and receiving, and of adding up what is sent. The time in which messages are
+    /// under way while the rank computes is not counted.
     double transfer_seconds = 0;
   };
 
@@ -84,8 +91,11 @@ class RowExchange {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  /// [0, rows) in slices that differ by one row at most; a rank may get none.
-  RowSlices Even(std::int64_t rows) const;
+  /// Whether rows travel as messages, so that computing meanwhile saves time.
+  bool SendsMessages() const { return messages_ != nullptr; }
+  /// Slices of `rows` that differ by one row at most; a rank may get none.
+  RowSlices Even(proto::Range rows) const;
+  RowSlices Even(std::int64_t rows) const { return Even({0, rows}); }
   /// The rows that this rank owns.
   proto::Range Own(const RowSlices& owners) const { return owners.Of(rank_); }
 
@@ -95,12 +105,23 @@ class RowExchange {
 
   /// Summands are numbers of `type`, and those of tree number `tree`. No rank may own more rows
   /// than max_rows / ranks, rounded up.
-  void ExchangeSummands(const RowSlices& owners, SummandType type, std::size_t tree = 0);
+  void BeginExchange(const RowSlices& owners, SummandType type, std::size_t tree = 0);
+  void EndExchange();
+  void ExchangeSummands(const RowSlices& owners, SummandType type, std::size_t tree = 0) {
+    BeginExchange(owners, type, tree);
+    EndExchange();
+  }
   /// sum[i] += the first numbers of the sum over all ranks of own row number `own_row`, counted
-  /// from this rank's first. Any thread may call it, between ExchangeSummands and ShareRows.
+  /// from this rank's first in the last exchange. Any thread may call it, between EndExchange and
+  /// the next call of BeginExchange or BeginShare.
   void AddSummands(std::int64_t own_row, std::span<float> sum) const;
   /// In each plane, row i begins at data + i · row_bytes. Planes with row_bytes 0 are skipped.
-  void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes);
+  void BeginShare(const RowSlices& owners, std::span<const RowPlane> planes);
+  void EndShare();
+  void ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
+    BeginShare(owners, planes);
+    EndShare();
+  }
 
   const Cost& cost() const { return cost_; }
 
@@ -125,6 +146,8 @@ class RowExchange {
   /// Makes a call in which this rank gets `bytes` bytes of other ranks, and measures its time.
   template <typename Call>
   void Timed(proto::RankOperation operation, std::int64_t bytes, const Call& call);
+  /// Lets messages make progress between the pool's tasks, if any are under way.
+  void PollBetweenTasks();
 
   RowSizes sizes_;  // summand_bytes are those of one node.
   int rank_;
@@ -141,7 +164,8 @@ class RowExchange {
   std::vector<SummandRows> own_parts_;  // What the sums of own rows consist of.
   std::string description_;
   Progress* progress_ = nullptr;
-  bool has_exchanged_ = false;  // The next call must be ShareRows.
+  bool is_exchanging_ = false;
+  int shares_ = 0;  // That are under way.
   Cost cost_;
 };
 

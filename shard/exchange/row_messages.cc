@@ -9,6 +9,8 @@
 namespace scorecast::shard {
 namespace {
 
+/// Seconds between two polls. Tasks of small models take less than a poll does.
+constexpr double kPollPause = 20e-6;
 constexpr int kTag = 0;  // MPI keeps messages from one rank to another in order.
 
 int Count(std::int64_t n) {
@@ -67,7 +69,7 @@ void RowMessages::BeginReceiving(const RowSlices& owners) {
   std::byte* next = received_.data();
   for (int host = 0; host < hosts_; ++host) {
     if (host != own_host_) {
-      Receive(next, own_rows, summand_row_, host);
+      Receive(next, own_rows, summand_row_, host, of_sums_);
       sums_[static_cast<std::size_t>(host)] = next;
       next += own_rows * sizes_.summand_bytes;
     }
@@ -83,18 +85,13 @@ std::byte* RowMessages::RoomFor(std::int64_t rows) {
 }
 
 void RowMessages::SendSums(int host, const std::byte* sums, std::int64_t rows) {
-  Send(sums, rows, summand_row_, host);
+  Send(sums, rows, summand_row_, host, of_sums_);
 }
 
-void RowMessages::Wait() {
-  if (requests_.empty()) {
-    return;
-  }
-  MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
-  requests_.clear();
-}
+void RowMessages::EndSums() { Wait(of_sums_); }
 
-void RowMessages::ShareRows(const RowSlices& owners, std::span<const RowPlane> planes) {
+void RowMessages::BeginShare(const RowSlices& owners, std::span<const RowPlane> planes) {
+  Requests& requests = of_shares_.emplace_back();
   for (const RowPlane& plane : planes) {
     if (plane.row_bytes == 0) {
       continue;
@@ -107,28 +104,67 @@ void RowMessages::ShareRows(const RowSlices& owners, std::span<const RowPlane> p
     for (int host = 0; host < hosts_; ++host) {
       if (host != own_host_) {
         const proto::Range rows = OfLane(owners, host);
-        Receive(at(rows), rows.size(), row, host);
+        Receive(at(rows), rows.size(), row, host, requests);
       }
     }
     // Every host begins with the next one, so that not all send to the first at once.
     for (int step = 1; step < hosts_; ++step) {
-      Send(at(own), own.size(), row, (own_host_ + step) % hosts_);
+      Send(at(own), own.size(), row, (own_host_ + step) % hosts_, requests);
     }
   }
-  Wait();
 }
 
-void RowMessages::Send(const std::byte* rows, std::int64_t count, MPI_Datatype row, int host) {
-  if (count > 0) {
-    MPI_Isend(rows, Count(count), row, RankOn(host), kTag, comm_,
-              &requests_.emplace_back(MPI_REQUEST_NULL));
+void RowMessages::EndShare() {
+  proto::Check(!of_shares_.empty(), "a share that ends was begun");
+  Wait(of_shares_.front());
+  of_shares_.pop_front();
+}
+
+void RowMessages::Poll() {
+  const double begin = MPI_Wtime();
+  if (begin < next_poll_) {
+    return;
+  }
+  Test(of_sums_);
+  for (Requests& requests : of_shares_) {
+    Test(requests);
+  }
+  const double end = MPI_Wtime();
+  poll_seconds_ += end - begin;
+  next_poll_ = end + kPollPause;
+}
+
+void RowMessages::Test(Requests& requests) {
+  if (requests.empty()) {
+    return;
+  }
+  int are_done = 0;
+  MPI_Testall(static_cast<int>(requests.size()), requests.data(), &are_done, MPI_STATUSES_IGNORE);
+  if (are_done != 0) {
+    requests.clear();
   }
 }
 
-void RowMessages::Receive(std::byte* rows, std::int64_t count, MPI_Datatype row, int host) {
+void RowMessages::Wait(Requests& requests) {
+  if (!requests.empty()) {
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    requests.clear();
+  }
+}
+
+void RowMessages::Send(const std::byte* rows, std::int64_t count, MPI_Datatype row, int host,
+                       Requests& requests) {
+  if (count > 0) {
+    MPI_Isend(rows, Count(count), row, RankOn(host), kTag, comm_,
+              &requests.emplace_back(MPI_REQUEST_NULL));
+  }
+}
+
+void RowMessages::Receive(std::byte* rows, std::int64_t count, MPI_Datatype row, int host,
+                          Requests& requests) {
   if (count > 0) {
     MPI_Irecv(rows, Count(count), row, RankOn(host), kTag, comm_,
-              &requests_.emplace_back(MPI_REQUEST_NULL));
+              &requests.emplace_back(MPI_REQUEST_NULL));
   }
 }
 

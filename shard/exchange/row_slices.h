@@ -17,11 +17,11 @@ struct RowSizes {
   std::int64_t MostOwnRows(int ranks) const { return (max_rows + ranks - 1) / ranks; }
 };
 
-/// The owner of each row: rank r owns rows [bounds[r], bounds[r + 1]).
+/// The owner of each of some consecutive rows: rank r owns rows [bounds[r], bounds[r + 1]).
 struct RowSlices {
   std::vector<std::int64_t> bounds;  ///< [ranks + 1]
 
-  std::int64_t rows() const { return bounds.back(); }
+  std::int64_t rows() const { return bounds.back() - bounds.front(); }
   proto::Range Of(int rank) const {
     const auto r = static_cast<std::size_t>(rank);
     return {bounds[r], bounds[r + 1]};

@@ -39,6 +39,11 @@ struct Activations {
   std::int64_t row_bytes() const { return width * ElementSize(precision); }
   std::byte* Row(std::int64_t row) const { return data + row * row_bytes(); }
 
+  /// The rows from `row` on.
+  Activations From(std::int64_t row) const {
+    return {precision, width, Row(row), scales == nullptr ? nullptr : scales + row};
+  }
+
   /// Rounds x [width] into a row; may overwrite x. A row's bits depend on that row alone.
   void Set(const Kernels& kernels, std::int64_t row, float* x) const;
   /// Copies a row of `from`, which has the same precision and width.

@@ -13,8 +13,8 @@ namespace scorecast::shard {
 
 /// Bytes that one rank needs to compute the largest plan.
 ///
-/// Not counted: optional tensors, padding of packed weights, and each thread's scratch (tiles of
-/// products; rows and weights that a backend widens).
+/// Not counted: optional tensors, padding of packed weights and of rows, and each thread's scratch
+/// (tiles of products; rows and weights that a backend widens).
 struct MemoryEstimate {
   std::int64_t weights = 0;      ///< The rank's slices, as packed, and vectors.
   std::int64_t activations = 0;  ///< Buffers for the largest plan.

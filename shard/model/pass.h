@@ -13,51 +13,79 @@
 
 namespace scorecast::shard {
 
-/// The rows that a step of a pass computes.
+/// The rows of one part of a pass that a step computes. They follow those of the parts before it:
+/// in the memory of the exchange, row i of the step is row first + i.
 struct PassRows {
   explicit PassRows(std::int64_t max_rows) : map(max_rows) {}
 
-  RowMap map;                        ///< Places of the rows in the plan.
-  RowSlices owners;                  ///< The owner of each row.
-  std::vector<std::int32_t> origin;  ///< [rows]: index among all rows; empty if it is the same.
+  RowMap map;                        ///< [rows]: places of the rows in the plan.
+  RowSlices owners;                  ///< The owner of each row, by its number in the exchange.
+  std::vector<std::int32_t> origin;  ///< [rows]: index among all rows; empty if the rows are all
+                                     ///< rows of the part.
 
   std::int64_t size() const { return static_cast<std::int64_t>(map.rows().size()); }
+  std::int64_t first() const { return owners.bounds.front(); }
+  /// Index among all rows of the pass of row number `row` in the exchange.
   std::int64_t Origin(std::int64_t row) const {
-    return origin.empty() ? row : origin[static_cast<std::size_t>(row)];
+    return origin.empty() ? row : origin[static_cast<std::size_t>(row - first())];
   }
+};
+
+/// Consecutive rows of a pass.
+struct PassPart {
+  explicit PassPart(std::int64_t max_rows) : all(max_rows), read(max_rows) {}
+
+  PassRows all;
+  /// The rows that are read, each once and in ascending order. A row has the same owner as in
+  /// `all`.
+  PassRows read;
 };
 
 /// One forward pass: its plan, and the rows that follow from it.
 class Pass {
  public:
+  static constexpr std::size_t kMostParts = 2;
+
   /// Storage that is reused from pass to pass, so that no pass allocates.
   struct Buffers {
-    explicit Buffers(std::int64_t max_rows) : all(max_rows), read(max_rows) {}
+    explicit Buffers(std::int64_t max_rows)
+        : map(max_rows), parts{PassPart(max_rows), PassPart(max_rows)} {}
 
-    PassRows all;
-    PassRows read;
+    RowMap map;
+    std::array<PassPart, kMostParts> parts;
+    std::vector<std::int32_t> read_rows;
     std::vector<std::int32_t> read_index;
-    bool reads_all = false;
   };
 
   /// The arguments must outlive the pass.
-  Pass(const proto::ForwardPlan& plan, const RowExchange& exchange, Buffers& buffers);
+  Pass(const proto::ForwardPlan& plan, const RowExchange& exchange, bool bidirectional,
+       Buffers& buffers);
 
   const proto::ForwardPlan& plan() const { return plan_; }
   /// All rows of the plan.
-  const PassRows& all() const { return buffers_.all; }
-  /// The rows that are read, each once and in ascending order. A row has the same owner as in
-  /// all().
-  const PassRows& read() const { return buffers_.reads_all ? buffers_.all : buffers_.read; }
-  /// [reads]: for each read of the plan, the index of its row in read(). The other rows of a pooled
-  /// read are those before it.
+  const RowMap& map() const { return buffers_.map; }
+  std::int64_t rows() const { return static_cast<std::int64_t>(map().rows().size()); }
+  std::int64_t rows_read() const { return static_cast<std::int64_t>(buffers_.read_rows.size()); }
+  /// The rows in the parts that are computed in turn: see CutOfPass. One part if no messages
+  /// travel meanwhile.
+  std::span<const PassPart> parts() const { return std::span(buffers_.parts).first(parts_); }
+  /// The rows of a part that are read.
+  const PassRows& Read(const PassPart& part) const {
+    return rows_read() == rows() ? part.all : part.read;
+  }
+  /// [reads]: for each read of the plan, the index of its row among the rows that are read. The
+  /// other rows of a pooled read are those before it.
   std::span<const std::int32_t> read_index() const { return buffers_.read_index; }
   /// All positions are below this.
   std::int32_t position_limit() const { return position_limit_; }
 
  private:
+  /// Makes a part of the rows `rows`.
+  void MakePart(const RowExchange& exchange, proto::Range rows);
+
   const proto::ForwardPlan& plan_;
   Buffers& buffers_;
+  std::size_t parts_ = 0;
   std::int32_t position_limit_ = 0;
 };
 

@@ -127,7 +127,9 @@ RowExchange Transformer::MakeExchange(const proto::Communicator& group, const Mo
                                       const Kernels& kernels, ThreadPool& pool, int ranks_a_host,
                                       proto::Sharding sharding) {
   const std::int64_t number_bytes = BytesOf(SummandTypeOf(group.size(), precision, sharding));
-  const RowSizes sizes = {.max_rows = RoundUpRows(limits.max_rows),
+  // A product may read a granule behind the rows of the pass, if the last part of the pass does not
+  // begin with a granule.
+  const RowSizes sizes = {.max_rows = RoundUpRows(limits.max_rows) + kRowGranule,
                           .summand_bytes = UsesSummands(config, group.size() == 1, sharding)
                                                ? config.hidden_size * number_bytes
                                                : 0,
@@ -204,18 +206,16 @@ std::vector<std::byte> Transformer::Forward(const ForwardPlan& plan) {
   proto::CheckBuckets(plan, limits_);
   times_.Begin();
   LayOut(plan);
-  const Pass pass(plan, exchange_, pass_buffers_);
+  const Pass pass(plan, exchange_, config_.bidirectional, pass_buffers_);
   ExtendRopeTables(pass.position_limit());
   kv_store_.Copy(plan.copies, pool_);
   if (plan.step) {
     for (std::int64_t stage = plan.step->begin; stage < plan.step->end; ++stage) {
       ForwardStage(pass, stage);
     }
-  } else if (pass.all().size() > 0) {  // A plan may have copies only.
+  } else if (pass.rows() > 0) {  // A plan may have copies only.
     Embed(pass);
-    for (const Layer& layer : layers_) {
-      ForwardLayer(pass, layer);
-    }
+    ForwardLayers(pass);
   }
   std::vector<std::byte> partial_logits = ReadOut(pass);
   CheckWeights();
@@ -267,63 +267,20 @@ void Transformer::ExtendRopeTables(std::int64_t end) {
   }
 }
 
-void Transformer::ForwardLayer(const Pass& pass, const Layer& layer) {
-  const bool is_last = layer.index + 1 == config_.num_hidden_layers();
-  const PassRows& rows = is_last ? pass.read() : pass.all();
-  ShareNormed(pass.all(), layer.input_norm, normed_);
-  Project(pass, layer, rows);
-  if (rows.size() > 0) {
-    FinishLayer(pass, layer, rows);
-  }
-}
-
-void Transformer::ForwardStage(const Pass& pass, std::int64_t stage) {
-  if (stage == 0) {
-    Embed(pass);
-  } else {
-    const bool is_last = stage == config_.num_hidden_layers();
-    const PassRows& rows = is_last ? pass.read() : pass.all();
-    if (rows.size() == 0) {
-      return;
-    }
-    const Layer& layer = layers_[static_cast<std::size_t>(stage - 1)];
-    exchange_.ExchangeSummands(exchange_.Even(0), summand_type_);  // As in Embed.
-    ShareNormed(rows, layer.input_norm, normed_);
-    ProjectChunks(pass, layer, rows, normed_, {0, layer.query_chunks});
-    times_.End(Phase::kGemm);
-    FinishLayer(pass, layer, rows);
-    if (is_last) {
-      return;
-    }
-  }
-  const Layer& next = layers_[static_cast<std::size_t>(stage)];
-  ShareNormed(pass.all(), next.input_norm, normed_);
-  ProjectChunks(pass, next, pass.all(), normed_, {next.query_chunks, next.qkv.chunks()});
-  times_.End(Phase::kGemm);
-}
-
-void Transformer::FinishLayer(const Pass& pass, const Layer& layer, const PassRows& rows) {
-  Attend(pass, layer, rows);
-  AddToResidual(rows, {layer.output, work_.output_input, kHeadTree}, layer.output_bias,
-                layer.post_attention_norm, layer.attention_residual_norm);
-  ShareNormed(rows, layer.pre_feedforward_norm, normed_);
-  FeedForward(layer, rows);
-  AddToResidual(rows, {layer.down, work_.down_input, intermediate_tree_}, layer.down_bias,
-                layer.post_feedforward_norm, layer.feedforward_residual_norm);
-}
-
 void Transformer::Embed(const Pass& pass) {
-  embedding_.Begin(pass.plan(), pass.all().map);
-  ForEachRow(exchange_.Own(pass.all().owners), [&](std::int64_t row, int thread) {
-    embedding_.Embed(row, work_.thread_row[thread], work_.hidden[row]);
-  });
+  embedding_.Begin(pass.plan(), pass.map());
+  for (const PassPart& part : pass.parts()) {
+    ForEachRow(exchange_.Own(part.all.owners), [&](std::int64_t row, int thread) {
+      embedding_.Embed(row, work_.thread_row[thread], work_.hidden[row]);
+    });
+  }
   times_.End(Phase::kOther);
-  // ExchangeSummands and ShareRows must alternate, but the first layer's norm has no summands.
+  // An exchange comes before a share, but the first layer's norm has no summands.
   exchange_.ExchangeSummands(exchange_.Even(0), summand_type_);
   times_.End(Phase::kCommunication);
 }
 
-void Transformer::ShareNormed(const PassRows& rows, const Norm& norm, const Activations& to) {
+void Transformer::BeginShare(const PassRows& rows, const Norm& norm, const Activations& to) {
   ForEachRow(exchange_.Own(rows.owners), [&](std::int64_t row, int thread) {
     const float* hidden = work_.hidden[rows.Origin(row)];
     float* shared = work_.thread_row[thread];
@@ -339,19 +296,30 @@ void Transformer::ShareNormed(const PassRows& rows, const Norm& norm, const Acti
   const std::array<RowPlane, 2> planes = {
       {{to.data, to.row_bytes()},
        {reinterpret_cast<std::byte*>(to.scales), to.scales == nullptr ? 0 : kFloatBytes}}};
-  exchange_.ShareRows(rows.owners, planes);
+  exchange_.BeginShare(rows.owners, planes);
   times_.End(Phase::kCommunication);
 }
 
-void Transformer::Project(const Pass& pass, const Layer& layer, const PassRows& rows) {
-  const PassRows& all = pass.all();
+void Transformer::EndShare() {
+  exchange_.EndShare();
+  times_.End(Phase::kCommunication);
+}
+
+void Transformer::ShareNormed(const PassRows& rows, const Norm& norm) {
+  BeginShare(rows, norm, normed_);
+  EndShare();
+}
+
+void Transformer::Project(const Pass& pass, const Layer& layer, const PassRows& all,
+                          const PassRows& rows) {
+  const Activations normed = normed_.From(all.first());
   if (&rows == &all) {
-    ProjectChunks(pass, layer, all, normed_, {0, layer.qkv.chunks()});
+    ProjectChunks(pass, layer, all, normed, {0, layer.qkv.chunks()});
   } else {
     for (std::int64_t row = 0; row < rows.size(); ++row) {
-      work_.selected.CopyRow(row, normed_, rows.Origin(row));
+      work_.selected.CopyRow(row, normed_, rows.Origin(rows.first() + row));
     }
-    ProjectChunks(pass, layer, all, normed_, {layer.query_chunks, layer.qkv.chunks()});
+    ProjectChunks(pass, layer, all, normed, {layer.query_chunks, layer.qkv.chunks()});
     ProjectChunks(pass, layer, rows, work_.selected, {0, layer.query_chunks});
   }
   times_.End(Phase::kGemm);
@@ -446,7 +414,8 @@ void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
                        reinterpret_cast<std::uint16_t*>(work_.down_input.At(row, first)));
     }
   };
-  layer.gate_up.Forward(normed_, rows.size(), pool_, [&](const ProductTile& tile) {
+  const Activations normed = normed_.From(rows.first());
+  layer.gate_up.Forward(normed, rows.size(), pool_, [&](const ProductTile& tile) {
     for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
       float* next = tile.Row(row);
       if (!config_.gated_feedforward) {
@@ -468,58 +437,86 @@ void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
   times_.End(Phase::kOther);
 }
 
-void Transformer::AddToResidual(const PassRows& rows, const SummedProduct& summed,
-                                const std::vector<float>& bias, const Norm& norm,
-                                const Norm& residual_norm) {
-  const std::int64_t h = config_.hidden_size;
-  const bool has_norm = !norm.empty();
+Transformer::Sum Transformer::OutputSum(const Layer& layer, const PassRows& rows) const {
+  return {rows,
+          layer.output,
+          work_.output_input,
+          kHeadTree,
+          layer.output_bias,
+          layer.post_attention_norm,
+          layer.attention_residual_norm};
+}
+
+Transformer::Sum Transformer::DownSum(const Layer& layer, const PassRows& rows) const {
+  return {rows,
+          layer.down,
+          work_.down_input,
+          intermediate_tree_,
+          layer.down_bias,
+          layer.post_feedforward_norm,
+          layer.feedforward_residual_norm};
+}
+
+bool Transformer::HasSummands(const Sum& sum) const {
   // In blocks, one rank's sums are those of several ranks, so it computes them as these do.
-  const bool has_summands =
-      exchange_.ranks() > 1 || has_norm || partition_.sharding == proto::Sharding::kInBlocks;
-  summed.product.ForwardBlocks(
-      summed.input, rows.size(), pool_, [&](const ProductTile& tile, int node) {
-        if (has_summands) {
-          StoreSummands(tile, node);
-          return;
-        }
-        for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-          kernels_.add(tile.Row(row), tile.columns.size(),
-                       work_.hidden[rows.Origin(row)] + tile.columns.begin);
-        }
-      });
+  return exchange_.ranks() > 1 || !sum.norm.empty() ||
+         partition_.sharding == proto::Sharding::kInBlocks;
+}
+
+void Transformer::BeginSum(const Sum& sum) {
+  const PassRows& rows = sum.rows;
+  const bool has_summands = HasSummands(sum);
+  sum.product.ForwardBlocks(sum.input, rows.size(), pool_, [&](const ProductTile& tile, int node) {
+    if (has_summands) {
+      StoreSummands(rows.first(), tile, node);
+      return;
+    }
+    for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
+      kernels_.add(tile.Row(row), tile.columns.size(),
+                   work_.hidden[rows.Origin(rows.first() + row)] + tile.columns.begin);
+    }
+  });
   times_.End(Phase::kGemm);
-  exchange_.ExchangeSummands(rows.owners, summand_type_, summed.tree);
+  exchange_.BeginExchange(rows.owners, summand_type_, sum.tree);
   times_.End(Phase::kCommunication);
-  const Range own = exchange_.Own(rows.owners);
+}
+
+void Transformer::EndSum(const Sum& sum) {
+  exchange_.EndExchange();
+  times_.End(Phase::kCommunication);
+  const std::int64_t h = config_.hidden_size;
+  const bool has_norm = !sum.norm.empty();
+  const bool has_summands = HasSummands(sum);
+  const Range own = exchange_.Own(sum.rows.owners);
   ForEachRow(own, [&](std::int64_t row, int thread) {
-    float* hidden = work_.hidden[rows.Origin(row)];
-    float* sum = hidden;
+    float* hidden = work_.hidden[sum.rows.Origin(row)];
+    float* to = hidden;
     if (has_norm) {
-      sum = work_.thread_row[thread];
-      std::fill_n(sum, h, 0.0F);
+      to = work_.thread_row[thread];
+      std::fill_n(to, h, 0.0F);
     }
     if (has_summands) {
-      exchange_.AddSummands(row - own.begin, {sum, static_cast<std::size_t>(h)});
+      exchange_.AddSummands(row - own.begin, {to, static_cast<std::size_t>(h)});
     }
-    if (!bias.empty()) {
-      kernels_.add(bias.data(), h, sum);
+    if (!sum.bias.empty()) {
+      kernels_.add(sum.bias.data(), h, to);
     }
     if (has_norm) {
-      row_norm_(sum, norm, sum);
-      kernels_.add(sum, h, hidden);
+      row_norm_(to, sum.norm, to);
+      kernels_.add(to, h, hidden);
     }
-    if (!residual_norm.empty()) {
-      row_norm_(hidden, residual_norm, hidden);
+    if (!sum.residual_norm.empty()) {
+      row_norm_(hidden, sum.residual_norm, hidden);
     }
   });
   times_.End(Phase::kOther);
 }
 
-void Transformer::StoreSummands(const ProductTile& tile, int node) {
+void Transformer::StoreSummands(std::int64_t first, const ProductTile& tile, int node) {
   for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
     const float* from = tile.Row(row);
     const std::int64_t at =
-        (row * exchange_.most_nodes() + node) * config_.hidden_size + tile.columns.begin;
+        ((first + row) * exchange_.most_nodes() + node) * config_.hidden_size + tile.columns.begin;
     if (summand_type_ == SummandType::kBfloat16) {
       kernels_.to_bf16(from, tile.columns.size(),
                        reinterpret_cast<std::uint16_t*>(exchange_.summands()) + at);
@@ -530,8 +527,13 @@ void Transformer::StoreSummands(const ProductTile& tile, int node) {
 }
 
 std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
-  if (pass.read().size() > 0) {
-    ShareNormed(pass.read(), final_norm_, final_rows_);
+  if (pass.rows_read() > 0) {
+    for (const PassPart& part : pass.parts()) {
+      BeginShare(pass.Read(part), final_norm_, final_rows_);
+    }
+    for (std::size_t part = 0; part < pass.parts().size(); ++part) {
+      EndShare();
+    }
   }
   const Rows<const float> rows = {reinterpret_cast<const float*>(final_rows_.data),
                                   config_.hidden_size};
@@ -542,7 +544,7 @@ std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
     std::vector<float> targets = lm_head_->RankedTargets(pass.plan(), pass.read_index(), rows);
     times_.End(Phase::kGemm);
     // Behind the final rows the shared memory has room for at least a number a row.
-    float* behind = reinterpret_cast<float*>(final_rows_.Row(RoundUpRows(pass.read().size())));
+    float* behind = reinterpret_cast<float*>(final_rows_.Row(RoundUpRows(pass.rows_read())));
     AddOverRanks(exchange_, config_.hidden_size * BytesOf(summand_type_),
                  {behind, static_cast<std::size_t>(RoundUpRows(limits_.max_rows))}, targets);
     times_.End(Phase::kCommunication);

@@ -86,41 +86,53 @@ class Transformer {
   const RowExchange& exchange() const { return exchange_; }
 
  private:
-  /// A product whose summands the ranks add up.
-  struct SummedProduct {
-    const Linear& product;
-    const BlockActivations& input;
-    std::size_t tree;  ///< Of the exchange.
-  };
-
   /// Divides the buffers among their arrays according to the plan's buckets.
   void LayOut(const proto::ForwardPlan& plan);
 
   // The steps of a pass. `rows` are those that the step computes.
   /// Embeddings of all rows -> the residual stream of own rows.
   void Embed(const Pass& pass);
-  void ForwardLayer(const Pass& pass, const Layer& layer);
+  /// All layers. If the pass has two parts, one is computed while the rows of the other travel.
+  void ForwardLayers(const Pass& pass);
   /// One stage of a step (proto::PlanStep). The residual stream is that of the text.
   void ForwardStage(const Pass& pass, std::int64_t stage);
-  /// The rest of a layer, when queries, keys and values are computed.
-  void FinishLayer(const Pass& pass, const Layer& layer, const PassRows& rows);
   /// Own rows of the residual stream, normalised if `norm` is not empty -> `to`, which all ranks
-  /// see.
-  void ShareNormed(const PassRows& rows, const Norm& norm, const Activations& to);
-  /// normed_, which has the rows of `rows` -> some chunks of the QKV product.
+  /// see when EndShare has returned. Shares end in the order in which they began.
+  void BeginShare(const PassRows& rows, const Norm& norm, const Activations& to);
+  void EndShare();
+  /// Shares rows in normed_.
+  void ShareNormed(const PassRows& rows, const Norm& norm);
+  /// `input`, which has the rows of `rows` -> some chunks of the QKV product.
   void ProjectChunks(const Pass& pass, const Layer& layer, const PassRows& rows,
                      const Activations& input, proto::Range chunks);
-  /// normed_ -> keys and values of all rows in the store, and queries of `rows`.
-  void Project(const Pass& pass, const Layer& layer, const PassRows& rows);
+  /// normed_ -> keys and values of the rows `all` in the store, and queries of `rows`, which are
+  /// all of them or some.
+  void Project(const Pass& pass, const Layer& layer, const PassRows& all, const PassRows& rows);
   /// Queries, and keys and values in the store -> output_input.
   void Attend(const Pass& pass, const Layer& layer, const PassRows& rows);
   /// normed_ -> down_input.
   void FeedForward(const Layer& layer, const PassRows& rows);
-  /// The residual stream of own rows += input · productᵀ, summed over the ranks, + bias. Norms may
-  /// be empty: `norm` is of the sum before it is added, `residual_norm` of the residual stream
-  /// after that.
-  void AddToResidual(const PassRows& rows, const SummedProduct& summed,
-                     const std::vector<float>& bias, const Norm& norm, const Norm& residual_norm);
+
+  /// A sum over the ranks that is to be added to the residual stream of own rows, then a bias.
+  /// Norms may be empty: `norm` is of the sum before it is added, `residual_norm` of the residual
+  /// stream after that.
+  struct Sum {
+    const PassRows& rows;
+    const Linear& product;          ///< Whose summands the ranks add up.
+    const BlockActivations& input;  ///< Of the product.
+    std::size_t tree;               ///< Of the exchange.
+    const std::vector<float>& bias;
+    const Norm& norm;
+    const Norm& residual_norm;
+  };
+  Sum OutputSum(const Layer& layer, const PassRows& rows) const;
+  Sum DownSum(const Layer& layer, const PassRows& rows) const;
+  /// Whether summands of the sum go through the exchange, even those of a single rank.
+  bool HasSummands(const Sum& sum) const;
+  /// Sends the summands input · productᵀ. One sum may be under way.
+  void BeginSum(const Sum& sum);
+  /// Waits for the sum that is under way, and adds it.
+  void EndSum(const Sum& sum);
   /// The residual stream -> partial logits.
   std::vector<std::byte> ReadOut(const Pass& pass);
 
@@ -129,8 +141,9 @@ class Transformer {
   /// product is done.
   void StoreQkv(const Pass& pass, const Layer& layer, const RowMap& map, const ProductTile& tile);
   /// Writes one tile of a row-sharded product to the exchange, in the precision of the summands:
-  /// number `node` of the rank's summands of each row.
-  void StoreSummands(const ProductTile& tile, int node);
+  /// number `node` of the rank's summands of each row. The product's first row is row number
+  /// `first` of the exchange.
+  void StoreSummands(std::int64_t first, const ProductTile& tile, int node);
   /// Rounds rows of floats to a product's input.
   void Round(std::int64_t rows, Rows<float> from, const BlockActivations& to);
   /// Calls body(row, thread) for each row of a range.

@@ -100,6 +100,9 @@ void ThreadPool::RunTask(std::int64_t i, int thread) {
   std::atomic<std::uint64_t>& begun = slots_[static_cast<std::size_t>(thread)].begun;
   begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   task_.call(task_.object, i, thread);
+  if (thread == 0) {
+    CallBetween();
+  }
 }
 
 void ThreadPool::TakeTasks(int thread) {
@@ -153,6 +156,7 @@ void ThreadPool::Run(std::int64_t count, TaskRef task) {
   }
   TakeTasks(0);
   while (!Poll([this] { return left_.load(std::memory_order_acquire) == 0; })) {
+    CallBetween();
     std::this_thread::yield();
   }
   if (fault_ != nullptr) {

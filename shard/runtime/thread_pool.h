@@ -3,9 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace scorecast::shard {
@@ -25,6 +27,11 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(slots_.size()); }
+
+  /// From now on, the thread that calls ParallelFor also makes this call: after each of its tasks,
+  /// and now and then while it waits for the tasks of the other threads. An empty function ends
+  /// that.
+  void CallBetweenTasks(std::function<void()> call) { between_tasks_ = std::move(call); }
 
   /// A number that changes as long as tasks are begun. Any thread may call it.
   std::uint64_t tasks_begun() const;
@@ -61,13 +68,19 @@ class ThreadPool {
   /// Runs tasks until all are taken.
   void TakeTasks(int thread);
   void RunTask(std::int64_t i, int thread);
+  void CallBetween() const {
+    if (between_tasks_) {
+      between_tasks_();
+    }
+  }
   void StopWorkers();
 
   // Written before the shares. A thread that has taken a task therefore sees these members' new
   // values.
   TaskRef task_;
-  std::atomic<std::int64_t> left_ = 0;  // Tasks that have not ended.
-  std::atomic<bool> failed_ = false;    // Tasks not yet begun are skipped.
+  std::function<void()> between_tasks_;  // Only the calling thread uses it.
+  std::atomic<std::int64_t> left_ = 0;   // Tasks that have not ended.
+  std::atomic<bool> failed_ = false;     // Tasks not yet begun are skipped.
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::exception_ptr fault_;  // The first of this round; guarded by mutex_.

@@ -13,7 +13,7 @@ take_down() { "$cluster/netns-up.sh" down; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for i in $(seq 6); do
   printf '{"custom_id":"%d","method":"POST","url":"/v1/score","body":{"query":"%s","items":[" one"," two three","%s"],"labels":[" yes"," no"]}}\n' \
-    "$i" "$(seq -s ' ' "$i" 40)" "$(seq -s ' ' 9)"
+    "$i" "$(seq -s ' ' "$i" 60)" "$(seq -s ' ' 9)"
 done > requests.jsonl
 
 ranks=4

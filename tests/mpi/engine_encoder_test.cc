@@ -302,6 +302,24 @@ TEST_P(EncoderBits, InAnyCompany) {
   }
 }
 
+// Texts that share a pass are computed in two parts in turn if their rows travel between hosts.
+TEST_P(EncoderBits, OnHosts) {
+  const auto& [precision, name] = GetParam();
+  const proto::ModelConfig config = proto::LoadModelConfig(kGolden / name);
+  std::vector<PackedSequence> texts;
+  for (const Golden& text : RandomTexts(config)) {
+    texts.insert(texts.end(), 2, TextSequence(text.ids, text.types));
+  }
+  Engine engine(kGolden / name, config, {.max_rows = 1024, .precision = precision});
+  Engine other(kGolden / name, config,
+               {.max_rows = 1024, .precision = precision, .ranks_a_host = 1});
+  const auto on_one = engine.RunTogether(texts);
+  const auto on_hosts = other.RunTogether(texts);
+  for (std::size_t i = 0; i < on_one.size(); ++i) {
+    EXPECT_TRUE(SameBits(on_hosts[i][0], on_one[i][0])) << "text " << i;
+  }
+}
+
 class EncoderSteps : public ::testing::TestWithParam<PrecisionAndName> {};
 
 // A text has the same bits in one pass and in steps, however it is cut.

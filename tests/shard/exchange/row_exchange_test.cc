@@ -132,15 +132,19 @@ void WriteFinished(const std::vector<RowPlane>& planes, std::int64_t round, prot
 }
 
 std::int64_t CountWrongFinished(const std::vector<RowPlane>& planes, std::int64_t round,
-                                std::int64_t rows) {
+                                proto::Range rows) {
   std::int64_t wrong = 0;
   for (std::size_t p = 0; p < planes.size(); ++p) {
-    for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       const std::byte* finished = planes[p].data + row * planes[p].row_bytes;
       wrong += Finished(round, p, row).Matches(finished, planes[p].row_bytes) ? 0 : 1;
     }
   }
   return wrong;
+}
+std::int64_t CountWrongFinished(const std::vector<RowPlane>& planes, std::int64_t round,
+                                std::int64_t rows) {
+  return CountWrongFinished(planes, round, {0, rows});
 }
 
 std::int64_t NumbersOf(const Bytes& bytes, SummandType type) {
@@ -367,6 +371,87 @@ TEST_P(RowExchangeOver, WaitsForRanksThatDawdle) {
         const Dawdling mine = group_.rank() == slow ? where : Dawdling::kNowhere;
         Round(exchange, round++, exchange.Even(kMost), kMost, bytes, mine);
         Round(exchange, round++, exchange.Even(3), kMost, bytes);
+      }
+    }
+  }
+}
+
+// Two parts of a pass take turns, as in Transformer::ForwardLayers: the sums of one travel while
+// the summands of the other are written, and so do its shared rows. Whichever rank dawdles, and
+// between any two calls, every byte arrives.
+TEST_P(RowExchangeOver, TwoPartsTakeTurns) {
+  constexpr std::int64_t kMost = 45;
+  const Bytes bytes = {96, {48, 4}};
+  RowExchange exchange = Make(kMost, bytes);
+  const std::vector<RowPlane> planes = LayOut(exchange, kMost, bytes);
+  std::vector<int> sums_of_part(2, 0);    // Number of the sums that a part has had.
+  std::vector<int> shares_of_part(2, 0);  // Number of its shares that have ended.
+  int calls = 0;
+  int slow_call = 0;
+  int slow_rank = 0;
+  const auto dawdle = [&] {
+    if (++calls == slow_call && group_.rank() == slow_rank) {
+      Dawdle();
+    }
+  };
+  for (const auto& [cut, rows] : {std::pair(20, 45), {1, 2}, {0, 7}, {31, 31}, {3, 44}}) {
+    const std::vector<proto::Range> parts = {{0, cut}, {cut, rows}};
+    const auto round_of = [&](std::size_t part, int number) {
+      return (1000 * rows + 2 * number + static_cast<std::int64_t>(part)) * 2;
+    };
+    const auto begin_exchange = [&](std::size_t part) {
+      dawdle();
+      for (std::int64_t row = parts[part].begin; row < parts[part].end; ++row) {
+        WriteSummands(SummandsOf(round_of(part, sums_of_part[part]), exchange.rank(), row, bytes,
+                                 SummandType::kBfloat16),
+                      SummandType::kBfloat16, exchange.summands() + row * bytes.summand);
+      }
+      exchange.BeginExchange(exchange.Even(parts[part]), SummandType::kBfloat16);
+    };
+    const auto begin_share = [&](std::size_t part) {
+      dawdle();
+      const proto::Range own = exchange.Own(exchange.Even(parts[part]));
+      WriteFinished(planes, round_of(part, sums_of_part[part]), own);
+      exchange.BeginShare(exchange.Even(parts[part]), planes);
+    };
+    const auto end_exchange = [&](std::size_t part) {
+      dawdle();
+      exchange.EndExchange();
+      const proto::Range own = exchange.Own(exchange.Even(parts[part]));
+      std::int64_t wrong = 0;
+      for (std::int64_t row = own.begin; row < own.end; ++row) {
+        wrong += CountWrongSums(exchange, round_of(part, sums_of_part[part]), row, row - own.begin,
+                                bytes, SummandType::kBfloat16);
+      }
+      EXPECT_EQ(wrong, 0) << "part " << part << " of " << rows << " rows";
+      ++sums_of_part[part];
+    };
+    const auto end_share = [&](std::size_t part) {
+      dawdle();
+      exchange.EndShare();
+      EXPECT_EQ(CountWrongFinished(planes, round_of(part, ++shares_of_part[part]), parts[part]), 0)
+          << "part " << part << " of " << rows << " rows";
+    };
+    for (slow_rank = 0; slow_rank < group_.size(); ++slow_rank) {
+      for (slow_call = 1; slow_call <= 12; ++slow_call) {
+        calls = 0;
+        sums_of_part = {1, 1};
+        shares_of_part = {0, 0};
+        exchange.ExchangeSummands(exchange.Even(0), SummandType::kBfloat16);
+        begin_share(0);
+        begin_share(1);
+        for (int turn = 0; turn < 3; ++turn) {
+          for (const std::size_t part : {0U, 1U}) {
+            end_share(part);
+            if (turn > 0 || part > 0) {
+              end_exchange(1 - part);
+              begin_share(1 - part);
+            }
+            begin_exchange(part);
+          }
+        }
+        end_exchange(1);
+        end_share(0);
       }
     }
   }

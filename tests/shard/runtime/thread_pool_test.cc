@@ -152,6 +152,51 @@ TEST_P(ThreadPoolTest, CountsTheTasksBegun) {
   }
 }
 
+// The calling thread calls the function after each of its tasks, until the function is taken away.
+TEST_P(ThreadPoolTest, CallsAFunctionBetweenTasks) {
+  ThreadPool pool(GetParam());
+  const std::thread::id caller = std::this_thread::get_id();
+  constexpr std::int64_t kCount = 50;
+  int calls = 0;
+  int wrong_threads = 0;
+  std::atomic<int> tasks_of_caller = 0;
+  const auto count_task = [&](std::int64_t, int thread) { tasks_of_caller += thread == 0 ? 1 : 0; };
+  pool.CallBetweenTasks([&] {
+    ++calls;
+    wrong_threads += std::this_thread::get_id() == caller ? 0 : 1;
+  });
+  pool.ParallelFor(kCount, count_task);
+  EXPECT_GE(calls, tasks_of_caller);  // It is also called while the caller waits.
+  EXPECT_EQ(wrong_threads, 0);
+  if (GetParam() == 1) {
+    EXPECT_EQ(calls, kCount);
+  }
+  calls = 0;
+  pool.CallBetweenTasks({});
+  pool.ParallelFor(kCount, count_task);
+  EXPECT_EQ(calls, 0);
+}
+
+// The caller waits for the task of another thread, which ends only when the function was called.
+TEST(ThreadPool, CallsAFunctionWhileItWaits) {
+  ThreadPool pool(2);
+  std::atomic<bool> is_waiting = false;
+  std::atomic<bool> was_called = false;
+  pool.CallBetweenTasks([&] { was_called = was_called || is_waiting; });
+  std::atomic<int> arrived = 0;
+  pool.ParallelFor(2, [&](std::int64_t, int thread) {
+    Meet(arrived, 2);
+    if (thread == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // The caller's task ends.
+      is_waiting = true;
+      while (!was_called) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  EXPECT_TRUE(was_called);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, ::testing::Values(1, 2, 3, 4, 9));
 
 TEST(ThreadPool, RunsOnSeveralThreads) {
