@@ -21,14 +21,21 @@ struct RowBlock {
   Range rows;
 };
 
+/// Columns of a matrix, of all rows.
+struct ColumnBlock {
+  const TensorView* weight;
+  Range columns;
+};
+
 /// Reads the tensors of one layer.
 class LayerReader {
  public:
   LayerReader(const Checkpoint& checkpoint, const ModelConfig& config,
-              const proto::Partition& partition, std::int64_t index)
+              const proto::Partition& partition, std::int64_t index, const LayerColumns& columns)
       : checkpoint_(checkpoint),
         config_(config),
         partition_(partition),
+        columns_(columns),
         tensors_(LayerTensors(config, index)) {}
 
   /// The part of a weight's rows that this rank has; `rows` counts from the weight's first row.
@@ -36,8 +43,12 @@ class LayerReader {
     const TensorSpec& tensor = Spec(role);
     return {&Require(checkpoint_, tensor, config_), StoredRows(tensor, rows, config_)};
   }
-  const TensorView& Tensor(TensorRole role) const {
-    return Require(checkpoint_, Spec(role), config_);
+  /// The part of a weight's columns that this rank has.
+  ColumnBlock Columns(TensorRole role, Range columns) const {
+    const TensorView& stored = Require(checkpoint_, Spec(role), config_);
+    const auto in_memory = columns_.find(&stored);
+    return in_memory == columns_.end() ? ColumnBlock{&stored, columns}
+                                       : ColumnBlock{&in_memory->second.view, {0, columns.size()}};
   }
 
   Norm NormOf(TensorRole weight, std::optional<TensorRole> bias = std::nullopt) const {
@@ -68,6 +79,7 @@ class LayerReader {
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
   const proto::Partition& partition_;
+  const LayerColumns& columns_;
   std::vector<TensorSpec> tensors_;
 };
 
@@ -109,16 +121,15 @@ Linear PackRows(const Packing& packing, const std::vector<std::vector<RowBlock>>
 }
 
 /// Packs some columns of a weight [out, …] as [out, columns].
-Linear PackColumns(const Packing& packing, const TensorView& weight, std::int64_t out,
-                   Range columns) {
+Linear PackColumns(const Packing& packing, const ColumnBlock& block, std::int64_t out) {
   WeightSource source;
-  source.in = columns.size();
-  source.stored = weight.dtype;
+  source.in = block.columns.size();
+  source.stored = block.weight->dtype;
   source.widths = Chunks(out, kChunkOutputs);
   source.read = [&](std::int64_t chunk, float* rows) {
     const std::int64_t begin = chunk * kChunkOutputs;
-    ReadBlock(weight, {begin, begin + source.widths[static_cast<std::size_t>(chunk)]}, columns,
-              rows, columns.size());
+    ReadBlock(*block.weight, {begin, begin + source.widths[static_cast<std::size_t>(chunk)]},
+              block.columns, rows, block.columns.size());
   };
   return {packing.backend, packing.precision, source, packing.pool, packing.scratch};
 }
@@ -172,9 +183,10 @@ bool UsesSummands(const ModelConfig& config, bool is_alone) {
 }
 
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
-                const proto::Partition& partition, std::int64_t index, const Packing& packing) {
+                const proto::Partition& partition, std::int64_t index, const Packing& packing,
+                const LayerColumns& columns) {
   using Role = TensorRole;
-  const LayerReader reader(checkpoint, config, partition, index);
+  const LayerReader reader(checkpoint, config, partition, index, columns);
   const std::int64_t hidden = config.hidden_size;
   const Range q = PartOf(Dim::kQueryHeads, config, partition);
   const Range kv = PartOf(Dim::kKvHeads, config, partition);
@@ -221,7 +233,7 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .qkv_bias = std::move(qkv_bias),
       .query_norm = reader.NormOf(Role::kQueryNorm),
       .key_norm = reader.NormOf(Role::kKeyNorm),
-      .output = PackColumns(packing, reader.Tensor(Role::kOutput), hidden, q),
+      .output = PackColumns(packing, reader.Columns(Role::kOutput, q), hidden),
       .output_bias = reader.Vector(Role::kOutputBias),
       .post_attention_norm = reader.NormOf(Role::kPostAttentionNorm),
       .attention_residual_norm =
@@ -230,7 +242,7 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .gate_up = PackRows(packing, gate_up_chunks, gate_up_group, hidden, pre_feedforward_factors),
       .gate_bias = reader.Vector(Role::kGateBias),
       .up_bias = reader.Vector(Role::kUpBias),
-      .down = PackColumns(packing, reader.Tensor(Role::kDown), hidden, i),
+      .down = PackColumns(packing, reader.Columns(Role::kDown, i), hidden),
       .down_bias = reader.Vector(Role::kDownBias),
       .post_feedforward_norm = reader.NormOf(Role::kPostFeedforwardNorm),
       .feedforward_residual_norm =
