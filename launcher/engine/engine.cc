@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "coordinator/chat/chat_prompts.h"
 #include "coordinator/decisions/decider.h"
@@ -29,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Logs a line every few seconds.
-shard::Transformer::Progress LogProgress() {
+shard::LoadProgress LogProgress() {
   static constexpr auto kInterval = std::chrono::seconds(3);
   return [next = Clock::now() + kInterval](std::int64_t done, std::int64_t layers) mutable {
     if (Clock::now() >= next) {
@@ -64,6 +67,11 @@ std::string KernelsText(const shard::AgreedArithmetic& arithmetic) {
          shard::Names(arithmetic.features) + "; " +
          std::string(arithmetic.products.layer_backend->name) + ", " +
          std::string(arithmetic.products.lm_head_backend->name) + ")";
+}
+
+/// Of all ranks.
+double MegabytesOf(const std::vector<std::int64_t>& bytes) {
+  return static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0})) * 1e-6;
 }
 
 void LogReranker(const coordinator::ServerOptions& options) {
@@ -183,6 +191,7 @@ void Engine::Load(bool has_checksums) {
   rank_ = std::make_unique<shard::RankEngine>(group_, model_, config_, options_);
   if (is_root()) {
     const shard::LoadFigures& load = rank_->load_figures();
+    const double read_mb = MegabytesOf(load.read_bytes);
     proto::LogInfo("{} ({}), {} x {}, dtype {}; {:.1f} MB of weights a rank",
                    server_options_.model_name, config_.architecture, proto::Count(ranks_, "rank"),
                    proto::Count(options_.threads, "thread"), rank_->Description(),
@@ -190,9 +199,14 @@ void Engine::Load(bool has_checksums) {
     proto::LogInfo(
         "weights: {:.1f} MB of files read and packed in {:.2f} s, {:.2f} GB/s; {:.1f} MB "
         "came from storage",
-        static_cast<double>(load.read_bytes) * 1e-6, load.seconds,
-        static_cast<double>(load.read_bytes) * 1e-9 / load.seconds,
-        static_cast<double>(load.storage_bytes) * 1e-6);
+        read_mb, load.seconds, read_mb * 1e-3 / load.seconds, MegabytesOf(load.storage_bytes));
+    if (!load.columns.reason.empty()) {
+      proto::LogInfo("weights that are split by columns: {} ({})",
+                     load.columns.reads == shard::ColumnReads::kExchanged
+                         ? "each rank reads some rows, and sends the others their columns"
+                         : "every rank reads all rows",
+                     load.columns.reason);
+    }
     proto::LogInfo("rows that a product computes at once: {}", rank_->arithmetic().Heights());
     if (const std::string warning = rank_->arithmetic().Warning(); !warning.empty()) {
       proto::Log(proto::LogLevel::kWarning, warning);

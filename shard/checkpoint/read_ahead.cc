@@ -22,11 +22,20 @@ void Append(const FilePart& part, std::vector<FilePart>& parts) {
   }
 }
 
+/// Numbers of one row.
+std::int64_t WidthOf(const TensorView& tensor) {
+  return tensor.shape[0] == 0 ? 0 : tensor.num_elements() / tensor.shape[0];
+}
+
 }  // namespace
+
+bool SkipsNoColumns(const TensorView& tensor, Range cols) {
+  return (WidthOf(tensor) - cols.size()) * ItemSize(tensor.dtype) < kMergedGap;
+}
 
 std::vector<FilePart> PartsOfBlock(const TensorView& tensor, Range rows, Range cols) {
   proto::Check(!tensor.shape.empty(), "a block is a part of a vector or matrix");
-  const std::int64_t width = tensor.shape[0] == 0 ? 0 : tensor.num_elements() / tensor.shape[0];
+  const std::int64_t width = WidthOf(tensor);
   const std::int64_t item = ItemSize(tensor.dtype);
   const auto at = [&](std::int64_t row, std::int64_t col) {
     return tensor.offset + (row * width + col) * item;
@@ -35,7 +44,7 @@ std::vector<FilePart> PartsOfBlock(const TensorView& tensor, Range rows, Range c
   if (rows.empty() || cols.empty()) {
     return parts;
   }
-  if ((width - cols.size()) * item < kMergedGap) {
+  if (SkipsNoColumns(tensor, cols)) {
     return {{tensor.file, {at(rows.begin, cols.begin), at(rows.end - 1, cols.end)}}};
   }
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {

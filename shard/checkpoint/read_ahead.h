@@ -22,6 +22,9 @@ struct FilePart {
 /// a file server takes longer than these bytes: docs/operations.md#reading-the-weights has figures.
 inline constexpr std::int64_t kMergedGap = std::int64_t{40} << 10;
 
+/// Whether the columns that a block of a matrix lacks are too few to be skipped.
+bool SkipsNoColumns(const TensorView& tensor, proto::Range cols);
+
 /// Where a block of a tensor [rows, columns, …] lies in its file. `cols` are those of a matrix; for
 /// a vector they are [0, 1). Parts closer together than kMergedGap are merged.
 std::vector<FilePart> PartsOfBlock(const TensorView& tensor, proto::Range rows, proto::Range cols);

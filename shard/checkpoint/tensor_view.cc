@@ -52,12 +52,21 @@ void ConvertHalves(const std::byte* in, std::int64_t count, float* out) {
   }
 }
 
+/// Reads bytes from the tensor's byte `begin` on.
+void ReadBytes(const TensorView& tensor, std::int64_t begin, std::span<std::byte> out) {
+  if (tensor.memory != nullptr) {
+    std::memcpy(out.data(), tensor.memory + begin, out.size());
+  } else {
+    tensor.file->Read(tensor.offset + begin, out);
+  }
+}
+
 /// Reads `count` numbers from the tensor's number `first` on.
 void ReadNumbers(const TensorView& tensor, std::int64_t first, std::int64_t count, float* out) {
-  std::int64_t offset = tensor.offset + first * ItemSize(tensor.dtype);
+  std::int64_t offset = first * ItemSize(tensor.dtype);
   if (tensor.dtype == Dtype::kF32) {
-    tensor.file->Read(offset,
-                      std::as_writable_bytes(std::span(out, static_cast<std::size_t>(count))));
+    ReadBytes(tensor, offset,
+              std::as_writable_bytes(std::span(out, static_cast<std::size_t>(count))));
     return;
   }
   // Small enough to stay in a core's cache, large enough for a row in one system call.
@@ -65,7 +74,7 @@ void ReadNumbers(const TensorView& tensor, std::int64_t first, std::int64_t coun
   std::array<std::byte, kItems * 2> buffer;
   while (count > 0) {
     const std::int64_t now = std::min(kItems, count);
-    tensor.file->Read(offset, std::span(buffer).first(static_cast<std::size_t>(now * 2)));
+    ReadBytes(tensor, offset, std::span(buffer).first(static_cast<std::size_t>(now * 2)));
     if (tensor.dtype == Dtype::kF16) {
       ConvertHalves<F16Bits>(buffer.data(), now, out);
     } else {

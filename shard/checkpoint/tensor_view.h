@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,13 +17,15 @@ constexpr std::int64_t ItemSize(Dtype dtype) { return dtype == Dtype::kF32 ? 4 :
 
 class WeightFile;
 
-/// A tensor in a file: row-major, of any alignment. Does not own the file.
+/// A tensor in a file, or a copy of one in memory: row-major, of any alignment. Owns neither.
 struct TensorView {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
   const WeightFile* file = nullptr;
   std::int64_t offset = 0;  ///< Offset of the first byte in the file.
   std::int64_t bytes = 0;
+  /// The tensor itself, which is then not read from the file; null if it is not in memory.
+  const std::byte* memory = nullptr;
 
   std::int64_t num_elements() const { return bytes / ItemSize(dtype); }
 };

@@ -22,14 +22,21 @@ struct RowBlock {
   Range rows;
 };
 
+/// Columns of a matrix, of all rows.
+struct ColumnBlock {
+  const TensorView* weight;
+  Range columns;
+};
+
 /// Reads the tensors of one layer.
 class LayerReader {
  public:
   LayerReader(const Checkpoint& checkpoint, const ModelConfig& config,
-              const proto::Partition& partition, std::int64_t index)
+              const proto::Partition& partition, std::int64_t index, const LayerColumns& columns)
       : checkpoint_(checkpoint),
         config_(config),
         partition_(partition),
+        columns_(columns),
         tensors_(LayerTensors(config, index)) {}
 
   /// The part of a weight's rows that this rank has; `rows` counts from the weight's first row.
@@ -37,8 +44,12 @@ class LayerReader {
     const TensorSpec& tensor = Spec(role);
     return {&Require(checkpoint_, tensor, config_), StoredRows(tensor, rows, config_)};
   }
-  const TensorView& Tensor(TensorRole role) const {
-    return Require(checkpoint_, Spec(role), config_);
+  /// The part of a weight's columns that this rank has.
+  ColumnBlock Columns(TensorRole role, Range columns) const {
+    const TensorView& stored = Require(checkpoint_, Spec(role), config_);
+    const auto in_memory = columns_.find(&stored);
+    return in_memory == columns_.end() ? ColumnBlock{&stored, columns}
+                                       : ColumnBlock{&in_memory->second.view, {0, columns.size()}};
   }
 
   Norm NormOf(TensorRole weight, std::optional<TensorRole> bias = std::nullopt) const {
@@ -69,6 +80,7 @@ class LayerReader {
   const Checkpoint& checkpoint_;
   const ModelConfig& config_;
   const proto::Partition& partition_;
+  const LayerColumns& columns_;
   std::vector<TensorSpec> tensors_;
 };
 
@@ -133,22 +145,24 @@ std::vector<BlockStep> StepsOf(const proto::Blocks& own, std::int64_t all_blocks
 }
 
 /// Packs some columns of a weight [out, …] as [out, columns], block by block. A unit of the blocks
-/// is `unit` columns.
-Linear PackColumns(const Packing& packing, const TensorView& weight, std::int64_t out,
+/// is `unit` columns, and `columns` are those of all of the rank's blocks.
+Linear PackColumns(const Packing& packing, const ColumnBlock& columns, std::int64_t out,
                    const proto::Blocks& blocks, std::int64_t unit,
                    const std::vector<BlockStep>& steps) {
+  const std::int64_t before = columns.columns.begin - blocks.range().begin * unit;
   std::vector<WeightSource> sources(static_cast<std::size_t>(blocks.size()));
   for (std::size_t block = 0; block < sources.size(); ++block) {
     const Range units = blocks[static_cast<std::int64_t>(block)];
-    const Range columns = {units.begin * unit, units.end * unit};
+    const Range stored = {before + units.begin * unit, before + units.end * unit};
     WeightSource& source = sources[block];
-    source.in = columns.size();
-    source.stored = weight.dtype;
+    source.in = stored.size();
+    source.stored = columns.weight->dtype;
     source.widths = Chunks(out, kChunkOutputs);
-    source.read = [&weight, columns, widths = source.widths](std::int64_t chunk, float* rows) {
+    source.read = [&weight = *columns.weight, stored, widths = source.widths](std::int64_t chunk,
+                                                                              float* rows) {
       const std::int64_t begin = chunk * kChunkOutputs;
-      ReadBlock(weight, {begin, begin + widths[static_cast<std::size_t>(chunk)]}, columns, rows,
-                columns.size());
+      ReadBlock(weight, {begin, begin + widths[static_cast<std::size_t>(chunk)]}, stored, rows,
+                stored.size());
     };
   }
   return {packing.backend, packing.precision, sources,        steps,
@@ -217,9 +231,10 @@ bool UsesSummands(const ModelConfig& config, bool is_alone, proto::Sharding shar
 }
 
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
-                const proto::Partition& partition, std::int64_t index, const Packing& packing) {
+                const proto::Partition& partition, std::int64_t index, const Packing& packing,
+                const LayerColumns& columns) {
   using Role = TensorRole;
-  const LayerReader reader(checkpoint, config, partition, index);
+  const LayerReader reader(checkpoint, config, partition, index, columns);
   const std::int64_t hidden = config.hidden_size;
   const Range q = PartOf(Dim::kQueryHeads, config, partition);
   const Range kv = PartOf(Dim::kKvHeads, config, partition);
@@ -277,8 +292,9 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .qkv_bias = std::move(qkv_bias),
       .query_norm = reader.NormOf(Role::kQueryNorm),
       .key_norm = reader.NormOf(Role::kKeyNorm),
-      .output = PackColumns(packing, reader.Tensor(Role::kOutput), hidden, partition.head_blocks,
-                            config.head_dim, StepsOf(partition.head_blocks, all_heads)),
+      .output =
+          PackColumns(packing, reader.Columns(Role::kOutput, q), hidden, partition.head_blocks,
+                      config.head_dim, StepsOf(partition.head_blocks, all_heads)),
       .output_bias = reader.Vector(Role::kOutputBias),
       .post_attention_norm = reader.NormOf(Role::kPostAttentionNorm),
       .attention_residual_norm =
@@ -288,9 +304,9 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
                           in_blocks ? GateUpWidths(config) : std::vector<std::int64_t>()),
       .gate_bias = reader.Vector(Role::kGateBias),
       .up_bias = reader.Vector(Role::kUpBias),
-      .down =
-          PackColumns(packing, reader.Tensor(Role::kDown), hidden, partition.intermediate_blocks, 1,
-                      StepsOf(partition.intermediate_blocks, all_columns)),
+      .down = PackColumns(packing, reader.Columns(Role::kDown, partition.intermediate), hidden,
+                          partition.intermediate_blocks, 1,
+                          StepsOf(partition.intermediate_blocks, all_columns)),
       .down_bias = reader.Vector(Role::kDownBias),
       .post_feedforward_norm = reader.NormOf(Role::kPostFeedforwardNorm),
       .feedforward_residual_norm =

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
+#include "shard/exchange/column_exchange.h"
 #include "shard/linear/linear.h"
 #include "shard/model/norm.h"
 
@@ -47,12 +49,17 @@ struct Layer {
 /// blocks.
 bool UsesSummands(const proto::ModelConfig& config, bool is_alone, proto::Sharding sharding);
 
+/// Columns that are in memory already, of tensors of the checkpoint.
+using LayerColumns = std::map<const TensorView*, ColumnsInMemory>;
+
 /// Reads the slices of layer `index` that `partition` owns, packs them, and releases their pages of
 /// the file. In int8, the weights of a norm before a product are multiplied into the product's
 /// columns, because in the activations a large weight would leave too few bits for the other
 /// channels. That needs a norm without bias, whose rows go to that product only. Throws
-/// StartupError if a tensor is missing or misshapen.
+/// StartupError if a tensor is missing or misshapen. The rank's columns of tensors in `columns` are
+/// taken from there.
 Layer LoadLayer(const Checkpoint& checkpoint, const proto::ModelConfig& config,
-                const proto::Partition& partition, std::int64_t index, const Packing& packing);
+                const proto::Partition& partition, std::int64_t index, const Packing& packing,
+                const LayerColumns& columns = {});
 
 }  // namespace scorecast::shard

@@ -54,19 +54,6 @@ std::vector<float> LoadHeadBias(const ModelConfig& config, const Checkpoint& che
   return slice;
 }
 
-std::vector<Layer> LoadLayers(const ModelConfig& config, const Checkpoint& checkpoint,
-                              const proto::Partition& partition, const Packing& packing,
-                              const Transformer::Progress& progress) {
-  CheckTensors(checkpoint, config);
-  std::vector<Layer> layers;
-  layers.reserve(config.layers.size());
-  for (std::int64_t index = 0; index < config.num_hidden_layers(); ++index) {
-    layers.push_back(LoadLayer(checkpoint, config, partition, index, packing));
-    progress(index + 1, config.num_hidden_layers());
-  }
-  return layers;
-}
-
 std::vector<RopeTable> MakeRopeTables(const ModelConfig& config) {
   std::vector<RopeTable> tables;
   tables.reserve(config.rope_tables.size());
@@ -140,8 +127,8 @@ RowExchange Transformer::MakeExchange(const proto::Communicator& group, const Mo
 
 Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint,
                          RowExchange& exchange, Arithmetic& arithmetic, const Kernels& kernels,
-                         ThreadPool& pool, const proto::PlanLimits& limits,
-                         const Progress& progress, proto::Sharding sharding)
+                         ThreadPool& pool, TileScratch& tiles, const proto::PlanLimits& limits,
+                         std::vector<Layer> layers, proto::Sharding sharding)
     : config_(config),
       limits_(limits),
       partition_(proto::MakePartition(config, exchange.rank(), exchange.ranks(), sharding)),
@@ -150,11 +137,9 @@ Transformer::Transformer(const ModelConfig& config, const Checkpoint& checkpoint
       row_norm_(kernels, config_),
       embedding_(config_, checkpoint, kernels, limits),
       pool_(pool),
-      tiles_(pool.threads()),
+      tiles_(tiles),
       activation_(ActivationOf(kernels, config.hidden_activation)),
-      layers_(LoadLayers(config, checkpoint, partition_,
-                         {arithmetic.layer_backend(), arithmetic.layers(), pool, tiles_, kernels},
-                         progress)),
+      layers_(std::move(layers)),
       final_norm_(LoadNorm(checkpoint, config, ModelTensors(config), TensorRole::kFinalNorm,
                            TensorRole::kFinalNormBias)),
       rope_tables_(MakeRopeTables(config)),

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,16 +47,13 @@ class Transformer {
                                   ThreadPool& pool, int ranks_a_host = RowExchange::kAsTheyAre,
                                   proto::Sharding sharding = proto::Sharding::kEven);
 
-  /// Called after each layer is loaded, with the number of layers loaded so far and of all layers.
-  using Progress = std::function<void(std::int64_t done, std::int64_t layers)>;
-
-  /// Reads this rank's slices. `checkpoint` must outlive this object, because embedding rows
-  /// and the labels' columns of the lm-head are read from it during passes.
-  /// `exchange` was made by MakeExchange for the same model, precision, limits and sharding.
-  /// StartupError if the checkpoint does not fit the configuration (see CheckTensors).
+  /// Takes the layers that LoadLayers has packed with `tiles`, and reads this rank's slices of the
+  /// other weights. `checkpoint` must outlive this object, because embedding rows and the labels'
+  /// columns of the lm-head are read from it during passes. `exchange` was made by MakeExchange for
+  /// the same model, precision, limits and sharding.
   Transformer(const proto::ModelConfig& config, const Checkpoint& checkpoint, RowExchange& exchange,
-              Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool,
-              const proto::PlanLimits& limits, const Progress& progress,
+              Arithmetic& arithmetic, const Kernels& kernels, ThreadPool& pool, TileScratch& tiles,
+              const proto::PlanLimits& limits, std::vector<Layer> layers,
               proto::Sharding sharding = proto::Sharding::kEven);
 
   /// Extends the RoPE tables to positions below `end`. A pass extends them itself if it needs more.
@@ -159,7 +155,7 @@ class Transformer {
   const RowNorm row_norm_;
   Embedding embedding_;
   ThreadPool& pool_;
-  TileScratch tiles_;
+  TileScratch& tiles_;
 
   const ActivationKernels& activation_;
 

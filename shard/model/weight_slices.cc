@@ -4,6 +4,7 @@
 #include <iterator>
 #include <span>
 
+#include "proto/model/partition.h"
 #include "shard/model/tensors.h"
 
 namespace scorecast::shard {
@@ -30,11 +31,29 @@ std::vector<FilePart> HeldParts(const Checkpoint& checkpoint, const proto::Model
 }  // namespace
 
 std::vector<std::vector<FilePart>> WeightSlices(const Checkpoint& checkpoint,
-                                                const proto::ModelConfig& config,
-                                                const proto::Partition& partition) {
+                                                const proto::ModelConfig& config, int rank,
+                                                int ranks, ColumnReads reads,
+                                                proto::Sharding sharding) {
+  const proto::Partition partition = proto::MakePartition(config, rank, ranks, sharding);
   std::vector<std::vector<FilePart>> steps;
   for (std::int64_t layer = 0; layer < config.num_hidden_layers(); ++layer) {
-    steps.push_back(HeldParts(checkpoint, config, partition, LayerTensors(config, layer)));
+    std::vector<TensorSpec> tensors = LayerTensors(config, layer);
+    std::vector<FilePart> exchanged;
+    if (reads == ColumnReads::kExchanged) {
+      for (const ColumnSplit& split : ColumnSplits(checkpoint, config, layer, ranks, sharding)) {
+        std::erase_if(tensors, [&](const TensorSpec& tensor) {
+          return tensor.storage == Storage::kLayerProduct &&
+                 &Require(checkpoint, tensor, config) == split.tensor;
+        });
+        std::ranges::move(
+            PartsOfBlock(*split.tensor, ColumnExchange::RowsReadBy(*split.tensor, rank, ranks),
+                         {0, split.tensor->shape[1]}),
+            std::back_inserter(exchanged));
+      }
+    }
+    std::vector<FilePart>& parts =
+        steps.emplace_back(HeldParts(checkpoint, config, partition, tensors));
+    std::ranges::move(exchanged, std::back_inserter(parts));
   }
   // If the checkpoint has an lm-head although config.json ties the head, only one of the two is
   // read.

@@ -6,6 +6,7 @@
 #include "proto/model/partition.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/checkpoint/read_ahead.h"
+#include "shard/model/column_reads.h"
 
 namespace scorecast::shard {
 
@@ -14,7 +15,8 @@ namespace scorecast::shard {
 /// lm-head is tied to them; otherwise only passes read their rows. Throws StartupError if the
 /// checkpoint does not fit the configuration.
 std::vector<std::vector<FilePart>> WeightSlices(const Checkpoint& checkpoint,
-                                                const proto::ModelConfig& config,
-                                                const proto::Partition& partition);
+                                                const proto::ModelConfig& config, int rank,
+                                                int ranks, ColumnReads reads,
+                                                proto::Sharding sharding = proto::Sharding::kEven);
 
 }  // namespace scorecast::shard

@@ -67,12 +67,13 @@ std::int64_t StorageBytes() {
   return 0;
 }
 
-std::int64_t Sum(const proto::Communicator& group, std::int64_t mine) {
-  std::int64_t sum = 0;
+/// Every rank's number: [ranks].
+std::vector<std::int64_t> AllOf(const proto::Communicator& group, std::int64_t mine) {
+  std::vector<std::int64_t> all;
   for (const std::string& text : group.AllGather(std::to_string(mine))) {
-    sum += std::stoll(text);
+    all.push_back(std::stoll(text));
   }
-  return sum;
+  return all;
 }
 
 /// The checksums of the files, computed from what every rank has hashed.
@@ -119,13 +120,19 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   doorbell_ = Doorbell::Connect(group, watch_.get());
   const auto begin = std::chrono::steady_clock::now();
   const std::int64_t storage_bytes = StorageBytes();
-  std::int64_t read_bytes = 0;
+  ColumnExchange exchange(group, *pool_);
+  load_figures_.columns =
+      options.column_reads
+          ? ColumnChoice{*options.column_reads, "as asked for"}
+          : ChooseColumnReads(group, *checkpoint_, config, options.sharding, exchange, *pool_);
+  const ColumnReads column_reads = load_figures_.columns.reads;
   const std::vector<const WeightFile*> files = checkpoint_->Files();
+  const Kernels& kernels = KernelsFor(agreed_.features);
   std::optional<ChecksumShare> share;
+  std::optional<ReadAhead> read_ahead;
   proto::StartupPhase(group, [&] {
     const auto slices_of = [&](int rank) {
-      return WeightSlices(*checkpoint_, config,
-                          proto::MakePartition(config, rank, group.size(), options.sharding));
+      return WeightSlices(*checkpoint_, config, rank, group.size(), column_reads, options.sharding);
     };
     std::vector<std::vector<FilePart>> steps = slices_of(group.rank());
     if (options.has_checksums) {
@@ -134,34 +141,38 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
         std::ranges::copy(share->steps()[step], std::back_inserter(steps[step]));
       }
     }
-    ReadAhead read_ahead(std::move(steps));
-    read_bytes = read_ahead.bytes();
-    // Hashes the blocks of a step that its reads have left.
-    const auto hash = [&](std::int64_t step) {
-      if (share) {
-        share->HashStep(step, *pool_);
-      }
-    };
-    const Transformer::Progress progress = [&](std::int64_t done, std::int64_t layers) {
-      hash(done - 1);
-      read_ahead.Reach(done);
-      options.progress(done, layers);
-    };
-    const Kernels& kernels = KernelsFor(agreed_.features);
+    read_ahead.emplace(std::move(steps));
     arithmetic_ = std::make_unique<Arithmetic>(kernels, agreed_.products, pool_->threads());
-    transformer_ =
-        std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_, kernels,
-                                      *pool_, options.limits, progress, options.sharding);
+    tiles_ = std::make_unique<TileScratch>(pool_->threads());
+  });
+  // Hashes the blocks of a step that its reads have left.
+  const auto hash = [&](std::int64_t step) {
+    if (share) {
+      share->HashStep(step, *pool_);
+    }
+  };
+  std::vector<Layer> layers =
+      LoadLayers(group, config, *checkpoint_,
+                 {arithmetic_->layer_backend(), arithmetic_->layers(), *pool_, *tiles_},
+                 column_reads, exchange, [&](std::int64_t done, std::int64_t all) {
+                   hash(done - 1);
+                   read_ahead->Reach(done);
+                   options.progress(done, all);
+                 });
+  proto::StartupPhase(group, [&] {
+    transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
+                                                 kernels, *pool_, *tiles_, options.limits,
+                                                 std::move(layers), options.sharding);
     hash(config.num_hidden_layers());
     checkpoint_->CheckUnchanged();
   });
   if (share) {
     checksums_ = Checksums(group, names, files, *share);
   }
-  load_figures_ = {
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
-      .read_bytes = Sum(group, read_bytes),
-      .storage_bytes = Sum(group, StorageBytes() - storage_bytes)};
+  load_figures_.storage_bytes = AllOf(group, StorageBytes() - storage_bytes);
+  load_figures_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  load_figures_.read_bytes = AllOf(group, read_ahead->bytes());
   proto::StartupPhase(group, [&] {
     transformer_->ExtendRopeTables(proto::TouchedLimits(options.limits).max_rows);
   });

@@ -15,6 +15,8 @@
 #include "shard/exchange/row_exchange.h"
 #include "shard/kernels/kernels.h"
 #include "shard/linear/arithmetic.h"
+#include "shard/model/column_reads.h"
+#include "shard/model/load_layers.h"
 #include "shard/model/transformer.h"
 #include "shard/runtime/progress.h"
 #include "shard/runtime/thread_pool.h"
@@ -48,9 +50,11 @@ struct RankEngineOptions {
   proto::PlanLimits limits;
   proto::Sharding sharding = proto::Sharding::kEven;
   int ranks_a_host = RowExchange::kAsTheyAre;  ///< For tests: see RowExchange.
-  Transformer::Progress progress = [](std::int64_t, std::int64_t) {};
+  LoadProgress progress = [](std::int64_t, std::int64_t) {};
   WatchOptions watch;
   bool has_checksums = false;  ///< See RankEngine::checksums. The same on every rank.
+  /// For tests and benches; the same on every rank. Otherwise ChooseColumnReads says it.
+  std::optional<ColumnReads> column_reads;
 };
 
 /// The CRC-32C of all bytes of a file of weights.
@@ -59,12 +63,14 @@ struct FileChecksum {
   std::uint32_t crc32c = 0;
 };
 
-/// What it cost to read the weights. Bytes are summed over all ranks; bytes that several ranks read
-/// count for each of them.
+/// What it cost to read the weights.
 struct LoadFigures {
-  double seconds = 0;              ///< Until the slowest rank had read and packed its weights.
-  std::int64_t read_bytes = 0;     ///< Bytes read of files, including those from the page cache.
-  std::int64_t storage_bytes = 0;  ///< Bytes that came from disks and file servers, if known.
+  double seconds = 0;  ///< Until the slowest rank had read and packed its weights.
+  /// Bytes that each rank read of files, including those from the page cache: [ranks].
+  std::vector<std::int64_t> read_bytes;
+  /// Those that came from disks and file servers, if known, and what the system read besides.
+  std::vector<std::int64_t> storage_bytes;
+  ColumnChoice columns;
 };
 
 /// Everything that a rank needs to compute passes, from the weights to the runner of plans. All
@@ -97,6 +103,7 @@ class RankEngine {
   std::unique_ptr<RowExchange> exchange_;
   std::unique_ptr<Arithmetic> arithmetic_;
   std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<TileScratch> tiles_;
   std::unique_ptr<Transformer> transformer_;
   std::unique_ptr<Doorbell> doorbell_;
   std::unique_ptr<PlanRunner> runner_;

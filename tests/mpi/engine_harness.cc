@@ -58,6 +58,7 @@ Engine::Engine(const std::filesystem::path& model_dir, proto::ModelConfig config
   made.ranks_a_host = options.ranks_a_host;
   made.sharding = options.sharding;
   made.has_checksums = options.has_checksums;
+  made.column_reads = options.column_reads;
   rank_ = std::make_unique<shard::RankEngine>(group_, model_dir, config_, made);
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,7 @@ class Engine {
     proto::Sharding sharding = proto::Sharding::kEven;
     std::int64_t max_logit_bytes = proto::kMaxLogitBytes;
     bool has_checksums = false;
+    std::optional<shard::ColumnReads> column_reads = std::nullopt;
   };
 
   explicit Engine(const std::filesystem::path& model_dir) : Engine(model_dir, Options()) {}

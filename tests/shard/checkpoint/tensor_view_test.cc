@@ -106,6 +106,13 @@ class OddMatrix {
     view_ = {dtype, {rows, 5}, &file_->file(), 1, file_->file().size() - 1};
   }
   const TensorView& view() const { return view_; }
+  /// The same matrix in memory, without a file.
+  TensorView InMemory() const {
+    TensorView view = view_;
+    view.file = nullptr;
+    view.memory = bytes_.data() + 1;
+    return view;
+  }
 
  private:
   std::vector<std::byte> bytes_;
@@ -133,9 +140,11 @@ TEST_P(SlicesOfDtypeTest, RowsOfAnyAlignmentAndCount) {
 
 TEST_P(SlicesOfDtypeTest, BlocksWithAStride) {
   const OddMatrix matrix(GetParam(), 30);
-  std::vector<float> out(12, -1);
-  ReadBlock(matrix.view(), {28, 30}, {1, 4}, out.data(), 6);
-  EXPECT_THAT(out, ElementsAre(225, 226, 227, -1, -1, -1, 233, 234, 235, -1, -1, -1));
+  for (const TensorView& view : {matrix.view(), matrix.InMemory()}) {
+    std::vector<float> out(12, -1);
+    ReadBlock(view, {28, 30}, {1, 4}, out.data(), 6);
+    EXPECT_THAT(out, ElementsAre(225, 226, 227, -1, -1, -1, 233, 234, 235, -1, -1, -1));
+  }
   std::vector<float> none(4, -1);
   ReadBlock(matrix.view(), {0, 30}, {5, 5}, none.data(), 0);
   ReadBlock(matrix.view(), {30, 30}, {0, 5}, none.data(), 5);

@@ -45,6 +45,11 @@ class WeightSlicesTest : public ::testing::Test {
     reference::WriteRandomWeights(dir_.path(), {.config = config_});
   }
 
+  std::vector<std::vector<FilePart>> SlicesOf(const Checkpoint& checkpoint, int rank, int ranks,
+                                              ColumnReads reads = ColumnReads::kByEachRank) const {
+    return WeightSlices(checkpoint, config_, rank, ranks, reads);
+  }
+
   proto::ModelConfig config_ = reference::TinyConfig("llama");
   const reference::TempDirectory dir_;
 };
@@ -96,7 +101,7 @@ TEST_F(WeightSlicesTest, AreAllThatLayersRead) {
     for (int rank = 0; rank < ranks; ++rank) {
       SCOPED_TRACE(std::to_string(rank) + " of " + std::to_string(ranks));
       const proto::Partition partition = proto::MakePartition(config_, rank, ranks);
-      const auto steps = WeightSlices(checkpoint, config_, partition);
+      const auto steps = SlicesOf(checkpoint, rank, ranks);
       ASSERT_EQ(steps.size(), static_cast<std::size_t>(config_.num_hidden_layers() + 1));
       for (std::int64_t index = 0; index < config_.num_hidden_layers(); ++index) {
         std::string poisoned = bytes;
@@ -131,7 +136,7 @@ TEST_F(WeightSlicesTest, HaveOnlyTheRanksRows) {
   const Checkpoint checkpoint = Checkpoint::Open(dir_.path());
   for (int rank = 0; rank < 3; ++rank) {
     const proto::Partition partition = proto::MakePartition(config_, rank, 3);
-    const auto steps = WeightSlices(checkpoint, config_, partition);
+    const auto steps = SlicesOf(checkpoint, rank, 3);
     const std::int64_t row = config_.hidden_size * 4;
     const auto expect = [&](const std::string& name, Range rows,
                             const std::vector<FilePart>& parts) {
@@ -150,29 +155,54 @@ TEST_F(WeightSlicesTest, HaveOnlyTheRanksRows) {
   }
 }
 
+// Each rank reads nearly all rows of weights that are split by columns, or each row is read by one.
+TEST_F(WeightSlicesTest, RowsWhoseColumnsAreExchangedAreReadOnce) {
+  const Checkpoint checkpoint = Checkpoint::Open(dir_.path());
+  for (const char* name :
+       {"model.layers.1.self_attn.o_proj.weight", "model.layers.1.mlp.down_proj.weight"}) {
+    SCOPED_TRACE(name);
+    const TensorView& tensor = checkpoint.Get(name);
+    std::int64_t end = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::vector<Range> whole = Within(tensor, SlicesOf(checkpoint, rank, 3)[1]);
+      ASSERT_EQ(whole.size(), 1U);
+      EXPECT_GT(whole[0].size(), tensor.bytes - tensor.bytes / tensor.shape[0]);
+      const std::vector<Range> rows =
+          Within(tensor, SlicesOf(checkpoint, rank, 3, ColumnReads::kExchanged)[1]);
+      ASSERT_EQ(rows.size(), 1U);
+      EXPECT_EQ(rows[0].begin, end);
+      end = rows[0].end;
+    }
+    EXPECT_EQ(end, tensor.bytes);
+  }
+  // Of the other tensors, ranks read the same parts either way.
+  for (const char* name : {"model.layers.1.mlp.up_proj.weight", "model.norm.weight"}) {
+    const TensorView& tensor = checkpoint.Get(name);
+    for (const std::size_t step : {1U, 2U}) {
+      EXPECT_EQ(Within(tensor, SlicesOf(checkpoint, 1, 3, ColumnReads::kExchanged)[step]),
+                Within(tensor, SlicesOf(checkpoint, 1, 3)[step]));
+    }
+  }
+}
+
 TEST_F(WeightSlicesTest, ATiedHeadIsTheEmbeddingUnlessTheCheckpointHasItsOwn) {
   config_.tie_word_embeddings = true;
-  const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   const Checkpoint own = Checkpoint::Open(dir_.path());
-  EXPECT_NE(Within(own.Get("lm_head.weight"), WeightSlices(own, config_, partition).back()),
+  EXPECT_NE(Within(own.Get("lm_head.weight"), SlicesOf(own, 0, 1).back()), std::vector<Range>());
+  EXPECT_EQ(Within(own.Get("model.embed_tokens.weight"), SlicesOf(own, 0, 1).back()),
             std::vector<Range>());
-  EXPECT_EQ(
-      Within(own.Get("model.embed_tokens.weight"), WeightSlices(own, config_, partition).back()),
-      std::vector<Range>());
   const reference::TempDirectory dir;
   reference::WriteRandomWeights(dir.path(), {.config = config_});
   const Checkpoint tied = Checkpoint::Open(dir.path());
   ASSERT_FALSE(tied.Has("lm_head.weight"));
-  EXPECT_NE(
-      Within(tied.Get("model.embed_tokens.weight"), WeightSlices(tied, config_, partition).back()),
-      std::vector<Range>());
+  EXPECT_NE(Within(tied.Get("model.embed_tokens.weight"), SlicesOf(tied, 0, 1).back()),
+            std::vector<Range>());
 }
 
 TEST_F(WeightSlicesTest, ACheckpointThatDoesNotFit) {
   const Checkpoint checkpoint = Checkpoint::Open(dir_.path());
-  const proto::Partition partition = proto::MakePartition(config_, 0, 1);
   config_.vocab_size += 16;
-  EXPECT_THROW(WeightSlices(checkpoint, config_, partition), proto::StartupError);
+  EXPECT_THROW(SlicesOf(checkpoint, 0, 1), proto::StartupError);
 }
 
 }  // namespace weight_slices_test
