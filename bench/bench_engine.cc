@@ -31,6 +31,7 @@ BenchEngine::BenchEngine(const EngineOptions& options)
   weights_ = shard::HoldWeights(products_, shard::Checkpoint::Open(options.model_dir), config_);
   rank.threads = options.threads;
   rank.limits = limits_;
+  rank.column_reads = options.column_reads;
   rank_ = std::make_unique<shard::RankEngine>(group_, options.model_dir, config_, rank);
 }
 
