@@ -33,6 +33,7 @@ BenchEngine::BenchEngine(const EngineOptions& options)
   rank.threads = options.threads;
   rank.sharding = sharding_;
   rank.limits = limits_;
+  rank.column_reads = options.column_reads;
   rank_ = std::make_unique<shard::RankEngine>(group_, options.model_dir, config_, rank);
 }
 

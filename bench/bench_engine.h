@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@ struct EngineOptions {
   int threads = 1;              ///< Of each rank.
   bool rank_invariant = false;  ///< As the executable's --rank-invariant.
   proto::PlanLimits limits = kBenchLimits;
+  std::optional<shard::ColumnReads> column_reads;  ///< The faster way, if absent.
 };
 
 using NamedFigures = std::vector<std::pair<std::string, double>>;
@@ -64,6 +66,8 @@ class BenchEngine {
   /// Totals of the exchanges between ranks: seconds if the name ends in "_s", else bytes.
   NamedFigures ExchangeCost() const;
 
+  /// What it cost to read the weights.
+  const shard::LoadFigures& load_figures() const { return rank_->load_figures(); }
   /// Precisions of the products with weights.
   const shard::ArithmeticChoice& products() const { return products_; }
   /// How the weights are held.

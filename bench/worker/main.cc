@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 #include <thread>
@@ -36,6 +37,7 @@ struct Flags {
   int threads = static_cast<int>(std::thread::hardware_concurrency());
   bool rank_invariant = false;
   double latency_us = 0;
+  std::optional<shard::ColumnReads> column_reads;
   bool sample_memory = false;
   bool only_write_model = false;
 
@@ -61,6 +63,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Latency added to messages between ranks, in microseconds")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--column-reads", flags.column_reads,
+                 "How the ranks read weights that are split by columns; the faster way by default")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, shard::ColumnReads>{
+          {"by-each-rank", shard::ColumnReads::kByEachRank},
+          {"exchanged", shard::ColumnReads::kExchanged}}));
   app.add_flag("--sample-memory", flags.sample_memory,
                "Sample the memory every few milliseconds, which costs a little time");
   app.add_flag("--only-write-model", flags.only_write_model,
@@ -114,7 +121,8 @@ int main(int argc, char** argv) {
                                .dtype = flags.dtype,
                                .kernel = flags.kernel,
                                .threads = flags.threads,
-                               .rank_invariant = flags.rank_invariant});
+                               .rank_invariant = flags.rank_invariant,
+                               .column_reads = flags.column_reads});
     bench::AddMpiLatency(flags.latency_us * 1e-6);
     if (engine.is_root()) {
       Serve(engine, flags, peak ? &*peak : nullptr);

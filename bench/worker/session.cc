@@ -83,6 +83,14 @@ json MemoryJson() {
           {"peak", memory.peak}};
 }
 
+json LoadJson(const shard::LoadFigures& load) {
+  return {{"seconds", load.seconds},
+          {"read_bytes", load.read_bytes},
+          {"storage_bytes", load.storage_bytes},
+          {"exchanged", load.columns.reads == shard::ColumnReads::kExchanged},
+          {"reason", load.columns.reason}};
+}
+
 template <typename Work>
 double Seconds(Work work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -123,6 +131,7 @@ json Session::Hello() {
           {"ranks", engine_.group().size()},
           {"threads", engine_.pool().threads()},
           {"weight_bytes", bytes},
+          {"load", LoadJson(engine_.load_figures())},
           {"start", TakeReports()}};
 }
 
