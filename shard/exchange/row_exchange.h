@@ -73,6 +73,8 @@ class RowExchange {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  /// Ranks that share memory. 1 if every rank counts as a host of its own.
+  int ranks_a_host() const { return ranks_a_host_; }
   /// [0, rows) in slices that differ by one row at most; a rank may get none.
   RowSlices Even(std::int64_t rows) const;
   /// The rows that this rank owns.
