@@ -102,7 +102,8 @@ CostRates FitCostRates(std::span<const CostCalibration> calibrations) {
                                  pass.communication),
                pass.seconds);
       if (layout.hosts > 1) {
-        between_hosts.Add({wire.messages, wire.host_bytes}, pass.communication, pass.seconds);
+        between_hosts.Add({wire.messages, wire.host_bytes / layout.ranks_a_host},
+                          pass.communication, pass.seconds);
       } else if (has_ranks) {
         on_host.Add({wire.exchanges}, pass.communication, pass.seconds);
       }
@@ -130,7 +131,7 @@ CostRates FitCostRates(std::span<const CostCalibration> calibrations) {
   if (!between_hosts.empty()) {
     const auto of_hosts = between_hosts.Rates();
     rates.message = of_hosts[0];
-    rates.host_byte = of_hosts[1];
+    rates.sent_byte = of_hosts[1];
   }
   if (on_host.empty() && between_hosts.empty()) {
     rates.added_number = rates.row_number;

@@ -29,8 +29,8 @@ struct CostRates {
   std::optional<double> exchange;
   /// Seconds of a message between hosts; nullopt if no calibration has several hosts.
   std::optional<double> message;
-  /// Seconds for each byte that a host sends, if the network does not take longer.
-  double host_byte = 0;
+  /// Seconds for each byte that a rank sends to other hosts, if the network does not take longer.
+  double sent_byte = 0;
 };
 
 /// The rates with which all passes of the calibrations take as long as measured, as far as

@@ -77,7 +77,9 @@ PassCost CostOf(const proto::ModelConfig& config, const shard::HeldWeights& weig
   if (layout.hosts > 1) {
     const double visible = 1 - hosts.overlapped;
     const double network = hosts.bandwidth > 0 ? kWithHeaders / hosts.bandwidth : 0;
-    cost.bandwidth = visible * wire.host_bytes * std::max(network, rates.host_byte);
+    // All ranks of a host send, each an equal part.
+    cost.bandwidth =
+        visible * wire.host_bytes * std::max(network, rates.sent_byte / layout.ranks_a_host);
     // In each exchange a rank waits for one trip, and handles a message of each other host.
     cost.latency = visible * wire.messages * rates.message.value_or(kAssumedMessage) +
                    (visible * wire.exchanges + kTripsOfPass) * hosts.latency;

@@ -110,7 +110,7 @@ constexpr CostRates kRates = {.weight_byte = 1e-10,
                               .ranks_pass = 3e-5,
                               .row = 1e-8,
                               .message = 1e-5,
-                              .host_byte = 5e-10};
+                              .sent_byte = 5e-10};
 
 /// Passes of the small model that take exactly as long as the rates say.
 CostCalibration CalibrationOf(const Layout& layout) {
@@ -147,7 +147,7 @@ TEST(CostRates, AreThoseOfTheCalibrations) {
   expect_near(rates.row_number, kRates.row_number);
   expect_near(rates.layer, kRates.layer);
   expect_near(rates.message.value(), *kRates.message);
-  expect_near(rates.host_byte, kRates.host_byte);
+  expect_near(rates.sent_byte, kRates.sent_byte);
   EXPECT_FALSE(rates.exchange) << "no calibration has several ranks on a host";
   // A layout that no calibration has.
   const Layout other{.hosts = 4, .threads = 2};
@@ -169,7 +169,9 @@ TEST(PassCost, IsBoundedByNetworkAndMemory) {
   const PassCost slow = cost({.bandwidth = 0.1e9 / 8}, two_hosts, 1);
   EXPECT_NEAR(slow.bandwidth, 8 * sent / 0.1e9 * 1514 / 1448, 1e-9);
   EXPECT_EQ(slow.Limit(), "network bandwidth");
-  EXPECT_NEAR(cost({.bandwidth = 1e12}, two_hosts, 1).bandwidth, sent * kRates.host_byte, 1e-12);
+  EXPECT_NEAR(cost({.bandwidth = 1e12}, two_hosts, 1).bandwidth, sent * kRates.sent_byte, 1e-12);
+  const PassCost of_four = cost({.bandwidth = 1e12}, {.hosts = 2, .ranks_a_host = 2}, 1);
+  EXPECT_NEAR(of_four.bandwidth, sent * kRates.sent_byte / 2, 1e-12);
   // A trip for each of ten exchanges, and three for the pass.
   const PassCost late = cost({.bandwidth = 1e12, .latency = 1}, two_hosts, 1);
   EXPECT_NEAR(late.latency, 13 + 9 * 1e-5, 1e-9);
