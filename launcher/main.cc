@@ -22,6 +22,7 @@
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/command_line.h"
 #include "launcher/commands/commands.h"
+#include "launcher/commands/inspect_hosts.h"
 #include "launcher/commands/listening_flags.h"
 #include "launcher/commands/replica_batch_flags.h"
 #include "launcher/commands/replica_flags.h"
@@ -163,6 +164,11 @@ void AddServeFlags(CLI::App& app, ServeFlags& flags) {
       "--no-page", flags.no_page,
       "GET / is the same as GET /health, instead of a page that shows the service at work and "
       "tries it out");
+  app.add_option(
+         "--write-calibration", flags.write_calibration,
+         "Measures passes for up to half a minute before the service begins, and writes the "
+         "times to this file, for inspect --hosts --calibration")
+      ->type_name("FILE");
   app.add_option("--io-threads", flags.io_threads,
                  "Threads of rank 0 that read requests and write replies; as many more tokenize "
                  "longer texts, and as many form long replies")
@@ -378,11 +384,14 @@ int main(int argc, char** argv) {
 
   InspectFlags inspect_flags;
   CLI::App* inspect = app.add_subcommand(
-      "inspect", "Prints the model, its split over ranks, and the memory that each rank needs");
+      "inspect",
+      "Prints the model, its split over ranks, and the memory that each rank needs; with --hosts, "
+      "how fast a cluster is predicted to compute it");
   AddEngineFlags(*inspect, inspect_flags.engine);
   inspect->add_option("--ranks", inspect_flags.ranks, "Ranks to split the model over")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
+  AddInspectHostsFlags(*inspect, inspect_flags.hosts);
 
   if (argc > 1 && argv[1] == std::string_view("supervise")) {
     supervise_flags.command = TakeCommand(argc, argv);

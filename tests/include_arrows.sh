@@ -123,6 +123,7 @@ set_allowed() {
     launcher/supervisor/*) allowed='launcher/supervisor launcher/address coordinator proto' ;;
     launcher/host/*) allowed='launcher/host launcher/address launcher/supervisor proto' ;;
     launcher/engine/*) allowed='launcher/engine launcher/host coordinator shard proto' ;;
+    launcher/cost/*) allowed='launcher/cost launcher/engine launcher/host coordinator/schedule shard proto' ;;
     launcher/log/*) allowed='launcher/log launcher/engine coordinator proto' ;;
     launcher/*) allowed='launcher coordinator shard proto' ;;
     bench/*) allowed='bench launcher coordinator shard proto' ;;

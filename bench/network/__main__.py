@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.network.hosts import NoHosts, TwoHosts
-from bench.network.jobs import on_this_host, on_two_hosts
+from bench.network.hosts import Hosts, NoHosts
+from bench.network.jobs import on_hosts, on_this_host
 from bench.network.report import Figures, LinkFigures, document, table
 from bench.progress import progress
 from bench.result import add_json_flag, print_result
@@ -30,7 +30,7 @@ class Link:
 
     name: str
     job: WorkerProcess
-    hosts: TwoHosts | None = None
+    hosts: Hosts | None = None
     rate: str | None = None
 
 
@@ -70,7 +70,7 @@ class NetworkBench:
         links = [Link(name, self._start(name, on_this_host(ranks, self.session_dir, self.shared_dir, self._worker())))
                  for name, ranks in (("one rank", 1), ("one host", 2))]
         try:
-            hosts = self.stack.enter_context(TwoHosts())
+            hosts = self.stack.enter_context(Hosts(2))
         except NoHosts as reason:
             progress(f"network: skipping two hosts: {reason}")
             self.skipped.append(f"two hosts: {reason}")
@@ -79,12 +79,12 @@ class NetworkBench:
             links += self._links_between(hosts, ranks)
         return links
 
-    def _links_between(self, hosts: TwoHosts, ranks: int) -> list[Link]:
+    def _links_between(self, hosts: Hosts, ranks: int) -> list[Link]:
         of_ranks = "two hosts" if ranks == 1 else f"two hosts of {ranks} ranks"
         links = []
         for latency in (0, *self.flags.latencies_us):
             more = f", {latency:g} us more" if latency else ""
-            job = self._start(of_ranks + more, on_two_hosts(hosts, ranks, self.session_dir, self._worker(latency)))
+            job = self._start(of_ranks + more, on_hosts(hosts, ranks, self.session_dir, self._worker(latency)))
             links += [Link(of_ranks + (f", {rate}" if rate else "") + more, job, hosts, rate) for rate in (None, *self.flags.rates)]
         return links
 

@@ -1,6 +1,6 @@
-"""Two hosts on one machine, made of Linux namespaces and connected by a cable.
+"""Hosts on one machine, made of Linux namespaces. Two are connected by a cable, more by a switch.
 
-Each has its own network, hostname and shared memory. The namespaces have no names: they and the cable
+Each has its own network, hostname and shared memory. The namespaces have no names: they and the cables
 exist as long as this process or a process on them runs.
 """
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 SUBNET = "10.78.0"
 PROGRAMS = ("ip", "tc", "nsenter", "unshare", "mpirun")
-CABLE = "eth0"  # The interface's name on both hosts.
+CABLE = "eth0"  # The interface's name on every host.
 
 
 class NoHosts(Exception):
@@ -72,7 +72,7 @@ class Host:
         return ["nsenter", "-t", str(self.pid), "-n", "-u", "-i", "-m", "--", *command]
 
     def bytes_sent(self) -> int:
-        """Bytes that the host has sent over the cable, including headers."""
+        """Bytes that the host has sent over its cable, including headers."""
         for line in Path(f"/proc/{self.pid}/net/dev").read_text().splitlines():
             name, _, counters = line.partition(":")
             if name.strip() == CABLE:
@@ -80,41 +80,61 @@ class Host:
         raise NoHosts(f"host {self.address} has no {CABLE}")
 
 
-class TwoHosts:
-    """Two hosts, which exist during a `with` statement. Raises NoHosts if they cannot be made."""
+class Hosts:
+    """Several hosts, which exist during a `with` statement. Raises NoHosts if they cannot be made."""
 
-    def __enter__(self) -> TwoHosts:
+    def __init__(self, count: int = 2) -> None:
+        self._count = count
+
+    def __enter__(self) -> Hosts:
         if os.geteuid() != 0:
             raise NoHosts("network namespaces need root")
         missing = [program for program in PROGRAMS if shutil.which(program) is None]
         if missing:
             raise NoHosts(f"not installed: {', '.join(missing)}")
         with ExitStack() as stack:
-            self.hosts = []
-            for number in (1, 2):
-                self.hosts.append(Host(number))
-                stack.callback(self.hosts[-1].close)
-            self._connect()
+            self.hosts: list[Host] = []
+            for number in range(1, self._count + 1):
+                self.hosts.append(self._start(number, stack))
+            if self._count == 2:
+                self._connect(*self.hosts, CABLE)
+            else:
+                self._connect_to_switch(self._start(self._count + 1, stack))
+            for host in self.hosts:
+                run_or_fail(host.command("ip", "address", "add", f"{host.address}/24", "dev", CABLE))
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _connect(self) -> None:
-        first, second = self.hosts
-        run_or_fail(first.command("ip", "link", "add", CABLE, "type", "veth", "peer", "name", CABLE,
-                                  "netns", str(second.pid)))
-        for host in self.hosts:
-            run_or_fail(host.command("ip", "address", "add", f"{host.address}/24", "dev", CABLE))
-            run_or_fail(host.command("ip", "link", "set", CABLE, "up"))
+    @staticmethod
+    def _start(number: int, stack: ExitStack) -> Host:
+        host = Host(number)
+        stack.callback(host.close)
+        return host
 
-    def set_rate(self, rate: str | None) -> None:
-        """Limits the cable's rate in each direction, in the notation of tc ("1gbit"). None removes the limit."""
+    @staticmethod
+    def _connect(host: Host, other: Host, port: str) -> None:
+        """Lays a cable from the host to the other, whose interface is `port`."""
+        run_or_fail(host.command("ip", "link", "add", CABLE, "type", "veth", "peer", "name", port, "netns", str(other.pid)))
+        run_or_fail(host.command("ip", "link", "set", CABLE, "up"))
+        run_or_fail(other.command("ip", "link", "set", port, "up"))
+
+    def _connect_to_switch(self, switch: Host) -> None:
+        run_or_fail(switch.command("ip", "link", "add", "switch", "type", "bridge"))
+        run_or_fail(switch.command("ip", "link", "set", "switch", "up"))
+        for number, host in enumerate(self.hosts):
+            self._connect(host, switch, f"port{number}")
+            run_or_fail(switch.command("ip", "link", "set", f"port{number}", "master", "switch"))
+
+    def set_rate(self, rate: str | None, burst: str = "256kb") -> None:
+        """Limits what each host sends, in the notation of tc ("1gbit"). None removes the limit. After a pause, `burst`
+        bytes are sent at once."""
         for host in self.hosts:
             if rate:
                 run_or_fail(host.command("tc", "qdisc", "replace", "dev", CABLE, "root", "tbf", "rate", rate,
-                                         "burst", "256kb", "latency", "20ms"))
+                                         "burst", burst, "latency", "20ms"))
             else:
                 # Fails if there is no limit, which is fine.
                 subprocess.run(host.command("tc", "qdisc", "delete", "dev", CABLE, "root"),

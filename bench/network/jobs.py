@@ -1,9 +1,9 @@
-"""Command lines of mpirun for workers on this host or on two hosts."""
+"""Command lines of mpirun for workers on this host or on several hosts."""
 from __future__ import annotations
 
 from pathlib import Path
 
-from bench.network.hosts import SUBNET, TwoHosts
+from bench.network.hosts import SUBNET, Hosts
 
 ENTER_HOST = Path(__file__).with_name("enter_host").resolve()
 
@@ -20,14 +20,15 @@ def on_this_host(ranks: int, session_dir: Path, shared_dir: Path, worker: list[s
             "--mca", "osc_sm_backing_directory", str(shared_dir), *worker]
 
 
-def on_two_hosts(hosts: TwoHosts, ranks_a_host: int, session_dir: Path, worker: list[str]) -> list[str]:
+def on_hosts(hosts: Hosts, ranks_a_host: int, session_dir: Path, worker: list[str]) -> list[str]:
     """Equally many ranks on each host. mpirun itself runs on the first."""
-    first, second = hosts.hosts
     network = f"{SUBNET}.0/24"
-    return first.command(
-        *mpirun(2 * ranks_a_host, session_dir), "--host", f"{first.address}:{ranks_a_host},{second.address}:{ranks_a_host}",
-        # Open MPI does not see that both hosts have the same cores.
-        "--mca", "mpi_yield_when_idle", "1" if ranks_a_host > 1 else "0",
-        "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", f"{ENTER_HOST} {second.pid}",
+    ranks = len(hosts.hosts) * ranks_a_host
+    return hosts.hosts[0].command(
+        *mpirun(ranks, session_dir), "--host", ",".join(f"{host.address}:{ranks_a_host}" for host in hosts.hosts),
+        # Open MPI does not see that all hosts have the same cores.
+        "--mca", "mpi_yield_when_idle", "1" if ranks > 2 else "0",
+        "--mca", "plm", "rsh", "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "plm_rsh_agent",
+        f"{ENTER_HOST} {','.join(f'{host.address}={host.pid}' for host in hosts.hosts)}",
         "--mca", "oob_tcp_if_include", network, "--mca", "btl_tcp_if_include", network, "--mca", "btl", "vader,tcp,self",
         *worker)

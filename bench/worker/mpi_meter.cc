@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include "bench/worker/process_usage.h"
+
 namespace scorecast::bench {
 namespace {
 
@@ -34,12 +36,14 @@ bool IsRoot(MPI_Comm comm, int root) {
 
 template <typename Call>
 int Metered(double& seconds, bool receives, Call call) {
+  const double cpu_begin = ThreadCpuSeconds();
   const double begin = MPI_Wtime();
   const int result = call();
   if (receives) {
     WaitUntil(MPI_Wtime() + latency);
   }
   seconds += MPI_Wtime() - begin;
+  total.cpu_seconds += ThreadCpuSeconds() - cpu_begin;
   return result;
 }
 
@@ -55,7 +59,8 @@ int Exchange(bool receives, Call call) {
 MpiCost operator-(const MpiCost& a, const MpiCost& b) {
   return {.exchanges = a.exchanges - b.exchanges,
           .exchange_seconds = a.exchange_seconds - b.exchange_seconds,
-          .broadcast_seconds = a.broadcast_seconds - b.broadcast_seconds};
+          .broadcast_seconds = a.broadcast_seconds - b.broadcast_seconds,
+          .cpu_seconds = a.cpu_seconds - b.cpu_seconds};
 }
 
 MpiCost MpiCostSoFar() { return total; }

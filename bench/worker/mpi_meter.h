@@ -14,6 +14,7 @@ struct MpiCost {
   std::int64_t exchanges = 0;    ///< Calls by which ranks receive from each other.
   double exchange_seconds = 0;   ///< Time in these calls.
   double broadcast_seconds = 0;  ///< Time in calls from or to rank 0: plans and partial logits.
+  double cpu_seconds = 0;        ///< CPU time of the thread in all these calls, which mostly poll.
 };
 
 MpiCost operator-(const MpiCost& a, const MpiCost& b);

@@ -17,13 +17,17 @@ namespace {
 /// Of the samples of MemoryPeak.
 constexpr auto kPeriod = std::chrono::milliseconds(5);
 
-}  // namespace
-
-double ProcessCpuSeconds() {
+double SecondsOf(clockid_t clock) {
   timespec time = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
+
+}  // namespace
+
+double ProcessCpuSeconds() { return SecondsOf(CLOCK_PROCESS_CPUTIME_ID); }
+
+double ThreadCpuSeconds() { return SecondsOf(CLOCK_THREAD_CPUTIME_ID); }
 
 std::int64_t ProcessPageFaults() {
   rusage usage = {};

@@ -9,6 +9,8 @@ namespace scorecast::bench {
 
 /// CPU seconds of all threads of this process.
 double ProcessCpuSeconds();
+/// CPU seconds of the calling thread.
+double ThreadCpuSeconds();
 
 /// Pages that this process has touched for the first time so far, and that needed no disk.
 std::int64_t ProcessPageFaults();

@@ -21,6 +21,8 @@ RankReport ReportOf(BenchEngine& engine, MemoryPeak* peak) {
   const MpiCost mpi = MpiCostSoFar();
   report.emplace_back("exchange.mpi_calls", static_cast<double>(mpi.exchanges));
   report.emplace_back("exchange.mpi_s", mpi.exchange_seconds);
+  report.emplace_back("cpu.all_s", ProcessCpuSeconds());
+  report.emplace_back("cpu.mpi_s", mpi.cpu_seconds);
   const ResidentMemory memory = ProcessMemory();
   report.emplace_back("memory.anonymous", static_cast<double>(memory.anonymous));
   report.emplace_back("memory.file", static_cast<double>(memory.file));

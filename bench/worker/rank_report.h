@@ -11,7 +11,8 @@ namespace scorecast::bench {
 
 /// Cost of a rank's passes since the program began, and its memory. Each figure has a name:
 /// "phase.…" in seconds; "exchange.…" in seconds if it ends in "_s", else in bytes or calls;
-/// "memory.…" in bytes. Names and their order are the same on all ranks and never change.
+/// "cpu.…" in CPU seconds; "memory.…" in bytes. Names and their order are the same on all ranks and
+/// never change.
 using RankReport = std::vector<std::pair<std::string, double>>;
 
 /// Collective, after a pass. Rank 0 gets the reports of all ranks, in rank order; the others get

@@ -49,8 +49,9 @@ struct ServeFlags : ListeningFlags {
   std::size_t max_queue = 1024;
   std::int64_t max_queue_tokens = std::int64_t{1} << 20;
   int io_threads = 2;
-  bool metrics_clients = false;  ///< Whether /metrics names clients.
-  bool no_page = false;          ///< GET / is no page, but the same as GET /health.
+  bool metrics_clients = false;             ///< Whether /metrics names clients.
+  bool no_page = false;                     ///< GET / is no page, but the same as GET /health.
+  std::filesystem::path write_calibration;  ///< Gets a CostCalibration; empty: none is measured.
 };
 
 struct FrontFlags : ListeningFlags, ReplicaFlags {
@@ -63,9 +64,25 @@ struct SuperviseFlags {
   std::vector<std::string> command;  ///< A launcher and its arguments: mpirun … scorecast serve ….
 };
 
+/// Of `inspect --hosts`.
+struct InspectHostsFlags {
+  int hosts = 0;  ///< 0: not given.
+  int cores = 0;
+  std::vector<std::filesystem::path> calibrations;
+  double bandwidth = 0;         ///< Gbit/s of a host's card in each direction.
+  double latency = 0;           ///< Microseconds of a message beyond those of the calibration.
+  double memory_bandwidth = 0;  ///< GB/s of a host; 0: no limit.
+  std::optional<double> host_memory;  ///< GiB. Unset: that of this host.
+  std::int64_t query_tokens = 50;
+  std::int64_t items = 50;
+  std::int64_t item_tokens = 150;
+  bool json = false;
+};
+
 struct InspectFlags {
   EngineFlags engine;
   int ranks = 1;
+  InspectHostsFlags hosts;
 };
 
 struct CalibrateFlags {

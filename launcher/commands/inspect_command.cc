@@ -17,6 +17,7 @@
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/tokenizer.h"
 #include "launcher/commands/commands.h"
+#include "launcher/commands/inspect_hosts.h"
 #include "launcher/engine/plan_limits.h"
 #include "launcher/host/host_resources.h"
 #include "proto/base/count.h"
@@ -290,6 +291,9 @@ std::string Joined(const std::vector<std::string>& obstacles) {
 
 int RunInspectCommand(const InspectFlags& flags) {
   CheckEngineFlags(flags.engine);
+  if (flags.hosts.hosts > 0) {
+    return RunInspectHosts(flags);
+  }
   std::vector<std::string> obstacles;
   std::optional<proto::ModelConfig> config;
   Attempt(obstacles, [&] {

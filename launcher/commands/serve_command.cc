@@ -47,6 +47,7 @@
 #include "launcher/commands/command_end.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/listening_sockets.h"
+#include "launcher/cost/measure_layout.h"
 #include "launcher/engine/build_id.h"
 #include "launcher/engine/calibration.h"
 #include "launcher/engine/decision_probe.h"
@@ -474,6 +475,7 @@ int RunServeCommand(const ServeFlags& flags) {
   });
   engine.Load();
   const coordinator::PassTimeModel time_model = Calibrate(engine, SecondsOf(flags.max_pass_ms));
+  WriteCostCalibration(engine, flags.write_calibration);
   ProbeDecisions(engine);
   std::optional<Service> service;
   std::optional<AddressFile> address_file;

@@ -138,11 +138,10 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
                ? DivideResources(resources, std::vector(static_cast<std::size_t>(planned->per_host),
                                                         NamesOf(resources)))
                : ShareOfThisRank(group_, resources);
-  shard::HeldWeights weights;
   proto::StartupPhase(group_, [&] {
-    weights = shard::HoldWeights(options_.arithmetic.products,
-                                 shard::OpenCheckpoint(model_, config_), config_);
-    limits_ = MakeEngineLimits(flags, config_, weights, ranks_, share_.memory);
+    held_weights_ = shard::HoldWeights(options_.arithmetic.products,
+                                       shard::OpenCheckpoint(model_, config_), config_);
+    limits_ = MakeEngineLimits(flags, config_, held_weights_, ranks_, share_.memory);
     if (is_root()) {
       Configure(flags);
       prepare_root(*this);
@@ -164,7 +163,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   }
   memory_estimate_ = shard::EstimateMemory(
       config_, proto::MakePartition(config_, group_.rank(), ranks_, flags.sharding()), plan,
-      weights);
+      held_weights_);
   options_.threads = flags.threads > 0 ? flags.threads : share_.threads;
   if (!planned) {
     LogCpuWarnings(group_, resources, share_, options_.threads, flags.threads);

@@ -73,6 +73,13 @@ class Engine {
   const coordinator::ServerOptions& server_options() const { return server_options_; }
   shard::PlanRunner& runner() { return rank_->runner(); }
 
+  // Which products this rank computes, how it holds their weights, and on how many threads.
+  const shard::ArithmeticChoice& products() const { return options_.arithmetic.products; }
+  const shard::HeldWeights& held_weights() const { return held_weights_; }
+  int threads() const { return options_.threads; }
+  /// Loaded by Load.
+  const shard::Transformer& transformer() const { return rank_->transformer(); }
+
  private:
   void Configure(const EngineFlags& flags);
 
@@ -82,6 +89,7 @@ class Engine {
   proto::ModelConfig config_;
   EngineLimits limits_;
   RankShare share_;
+  shard::HeldWeights held_weights_;
   shard::MemoryEstimate memory_estimate_;
   shard::RankEngineOptions options_;
   std::string dtype_;

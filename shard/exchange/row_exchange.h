@@ -91,6 +91,8 @@ class RowExchange {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  /// Ranks that share memory. 1 if every rank counts as a host of its own.
+  int ranks_a_host() const { return ranks_a_host_; }
   /// Whether rows travel as messages, so that computing meanwhile saves time.
   bool SendsMessages() const { return messages_ != nullptr; }
   /// Slices of `rows` that differ by one row at most; a rank may get none.

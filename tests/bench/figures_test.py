@@ -5,6 +5,8 @@ from pathlib import Path
 from unittest import mock
 
 from bench import kernel_sets
+from bench.cost.line_chart import Line, LineChart, svg, ticks
+from bench.cost.report import Comparison, table
 from bench.kernels.tables import KernelFigures, markdown
 from bench.passes.curve import CurveFigures
 from bench.passes.jobs import Layout
@@ -48,6 +50,27 @@ class Curves(unittest.TestCase):
 
     def test_the_smallest_efficient_pass_has_95_percent(self):
         self.assertEqual(self.figures().efficient_rows(), 256)
+
+
+class Costs(unittest.TestCase):
+    def test_a_prediction_is_compared_with_the_median(self):
+        good = Comparison("f32", "2 x 1 x 1", "1gbit", "300+10x10", "seconds", 1.15, [1.0, 3.0, 0.9])
+        bad = Comparison("f32", "2 x 1 x 1", "1gbit", "300+10x10", "MB a host", 84.0, [100.0])
+        self.assertAlmostEqual(good.ratio, 1.15)
+        self.assertTrue(good.is_within)
+        self.assertFalse(bad.is_within)
+        text = table("0.5b", {"f32": ["1 x 1 x 2"]}, 3, [good, bad], [])
+        self.assertIn("| f32 | 2 x 1 x 1 | 1gbit | 300 + 10 x 10 | seconds | 1.150 | 1.000 (0.900-3.000) | 1.15 |", text)
+        self.assertIn("| 84.0 | 100.0 (100.0-100.0) | 0.84 ! |", text)
+        self.assertIn("MB a host: 0 of 1 within 15 %", text)
+
+    def test_ticks_enclose_all_values(self):
+        self.assertEqual(ticks(0.3, 45), [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0])
+        self.assertEqual(ticks(2, 5), [2.0, 5.0])
+
+    def test_a_chart_has_each_line_within_its_borders(self):
+        chart = LineChart("title", "hosts", "s", [1, 8, 64], [Line("8B", "#000", False, [(1, 2.0), (64, 20.0)])], "note")
+        self.assertIn('points="70.0,346.0 530.0,46.0"', svg(chart))
 
 
 class KernelSets(unittest.TestCase):

@@ -247,6 +247,116 @@ TEST(Inspect, NamesTheRerankTemplateAndWhy) {
   EXPECT_THAT(broken.err, HasSubstr(file.string() + ":3: score must be"));
 }
 
+/// A calibration of one rank in float32, as serve --write-calibration writes it.
+std::filesystem::path WriteCalibration() {
+  const std::filesystem::path file = NewDirectory() / "calibration.json";
+  const json pass = {{"rows", 8},       {"keys", 36},        {"reads", 1},
+                     {"seconds", 0.01}, {"products", 0.006}, {"attention", 0.002},
+                     {"other", 0.0015}, {"communication", 0}};
+  WriteFile(file, json{{"scorecast_calibration", 1},
+                       {"version", "0.1.0"},
+                       {"kernels", "avx2"},
+                       {"dtype", "f32"},
+                       {"lm_head_dtype", "f32"},
+                       {"layer_backend", "scorecast"},
+                       {"lm_head_backend", "scorecast"},
+                       {"layer_weight_bytes", 4},
+                       {"lm_head_weight_bytes", 4},
+                       {"layout", {{"hosts", 1}, {"ranks_a_host", 1}, {"threads", 2}}},
+                       {"model",
+                        {{"hidden_size", 64},
+                         {"layers", 2},
+                         {"heads", 4},
+                         {"kv_heads", 2},
+                         {"head_dim", 16},
+                         {"intermediate_size", 128},
+                         {"outputs", 256},
+                         {"gated", true}}},
+                       {"passes", json::array({pass})}}
+                      .dump());
+  return file;
+}
+
+TEST(InspectHosts, PredictsFromConfigAndCalibration) {
+  const std::filesystem::path model = NewDirectory();
+  std::filesystem::copy_file(std::filesystem::path(FamilyDirectory("qwen3")) / "config.json",
+                             model / "config.json");
+  std::vector<std::string> arguments = {"inspect",
+                                        "--model",
+                                        model,
+                                        "--hosts",
+                                        "2",
+                                        "--cores",
+                                        "4",
+                                        "--bandwidth",
+                                        "1",
+                                        "--calibration",
+                                        WriteCalibration(),
+                                        "--host-memory",
+                                        "8",
+                                        "--query-tokens",
+                                        "10",
+                                        "--items",
+                                        "9",
+                                        "--item-tokens",
+                                        "10"};
+  const ProcessResult text = RunScorecast(arguments);
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(text.err, "");
+  EXPECT_THAT(text.out, HasSubstr("9 items of 10 tokens behind a query of 10: 100 rows in 1 pass"));
+  EXPECT_THAT(text.out, HasSubstr("\nmost items/s\n"));
+  EXPECT_THAT(text.out, HasSubstr("\nshortest p50\n"));
+  EXPECT_THAT(text.out, HasSubstr("a core is as fast beside 3 others as beside 1\n"));
+  EXPECT_THAT(text.out, HasSubstr("a message between hosts takes 20 us\n"));
+
+  arguments.emplace_back("--json");
+  const ProcessResult result = RunScorecast(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json answer = json::parse(result.out);
+  EXPECT_EQ(answer.at("best").size(), 2);
+  EXPECT_EQ(answer.at("best").at(0).at("most_items").at("hosts"), 1);
+  int on_two_hosts = 0;
+  for (const json& layout : answer.at("layouts")) {
+    if (layout.at("hosts") == 2) {
+      ++on_two_hosts;
+      // Three layers of hidden size 64 in float32. Two of them share and sum twice, the last one
+      // shares all rows once, and then handles 9; half of each on another host.
+      EXPECT_EQ(layout.at("host_bytes"), (100 * (2 * 4 + 1) + 9 * 4) * 256 / 2);
+    } else {
+      EXPECT_EQ(layout.at("host_bytes"), 0);
+    }
+    EXPECT_GT(layout.at("p50_s"), 0);
+  }
+  EXPECT_EQ(on_two_hosts, 3) << "1, 2 and 4 ranks a host";
+}
+
+TEST(InspectHosts, SaysWhatIsMissingOrWrong) {
+  const std::filesystem::path calibration = WriteCalibration();
+  const auto error_of = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"inspect", "--model", FamilyDirectory("qwen3")});
+    const ProcessResult result = RunScorecast(flags);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(LinesOf(result.err).size(), 1);
+    return result.err;
+  };
+  EXPECT_THAT(error_of({"--hosts", "2", "--cores", "4"}), HasSubstr("--calibration"));
+  EXPECT_THAT(error_of({"--cores", "4"}), HasSubstr("--hosts"));
+  const std::vector<std::string> flags = {"--hosts", "2", "--cores", "4", "--calibration"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), flags.begin(), flags.end());
+    return more;
+  };
+  EXPECT_THAT(error_of(with({calibration})), HasSubstr("--hosts 2 needs --bandwidth"));
+  EXPECT_THAT(error_of(with({calibration, "--bandwidth", "1", "--dtype", "bf16"})),
+              HasSubstr("--dtype bf16: " + calibration.string() + " is a calibration of f32"));
+  EXPECT_THAT(error_of(with({calibration, "--bandwidth", "0"})), HasSubstr("--bandwidth"));
+  EXPECT_THAT(error_of(with({"/no/file", "--bandwidth", "1"})), HasSubstr("/no/file"));
+  WriteFile(calibration, "{}");
+  EXPECT_EQ(error_of(with({calibration, "--bandwidth", "1"})),
+            "scorecast: " + calibration.string() +
+                ": not a calibration: scorecast_calibration is missing\n");
+}
+
 // Prompts of a directory as sentence-transformers saves it, then those of the flag.
 TEST(Inspect, ListsThePromptsOfAnEmbeddingModel) {
   const std::filesystem::path model = NewDirectory();

@@ -14,6 +14,7 @@
 #include "proto/wire/frame.h"
 #include "tests/e2e/eventually.h"
 #include "tests/e2e/numbered_requests.h"
+#include "tests/e2e/scorecast_program.h"
 #include "tests/e2e/service.h"
 
 namespace scorecast::testing {
@@ -63,6 +64,18 @@ TEST_P(ServeOnRanks, RepliesOnceToEachRequestWithTheBitsOfABatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ServeOnRanks, ::testing::Values(1, 2, 3, 4));
+
+TEST(Serve, WritesACalibrationForInspect) {
+  const std::string file = NewDirectory() / "calibration.json";
+  const BatchCommand command = NumberedCommand(2, {"--threads", "1", "--write-calibration", file});
+  const Service server(command);
+  const ProcessResult result = RunScorecast(
+      {"inspect", "--model", command.model, "--hosts", "1", "--cores", "2", "--calibration", file,
+       "--query-tokens", "1", "--items", "2", "--item-tokens", "4"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::HasSubstr("1 host x 2 ranks x 1 thread"));
+  EXPECT_THAT(result.out, ::testing::HasSubstr("an exchange on a host"));
+}
 
 TEST(Serve, BadFramesGetErrorsAndTheConnectionGoesOn) {
   const Service server(NumberedCommand(0, {"--max-request-bytes", "100000"}));

@@ -4,12 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <numeric>
-#include <random>
 #include <utility>
-#include <vector>
 
-#include "coordinator/schedule/pass/pass_builder.h"
+#include "coordinator/schedule/pass/random_passes.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -17,7 +14,6 @@ namespace {
 using proto::ForwardPlan;
 using proto::ModelConfig;
 using proto::PlanLimits;
-using proto::TokenId;
 
 /// Time of a calibration.
 constexpr double kSeconds = 1;
@@ -33,9 +29,6 @@ constexpr std::int64_t kReadRows = 8;
 /// It is computed so often if it is short, because a short time is not exact.
 constexpr int kReadPasses = 3;
 constexpr double kShortSeconds = kSeconds / 50;
-/// Most labels of such a read if each is a product of its own, and its best tokens.
-constexpr std::int64_t kProducts = 1024;
-constexpr std::int64_t kTopTokens = 64;
 
 /// The rows whose products take as long as reading the weights once, on a typical machine.
 constexpr double kRowsOfOverhead = 10;
@@ -44,121 +37,6 @@ constexpr double kRowsOfOverhead = 10;
 constexpr double kOperationsOfLabel = 2e3;
 constexpr double kOperationsOfTop = 1e5;
 constexpr double kSlowerProduct = 16;
-
-/// Makes passes of random tokens.
-class RandomPasses {
- public:
-  RandomPasses(const ModelConfig& config, const PlanLimits& limits)
-      : config_(config), limits_(limits) {}
-
-  /// What is read of a row.
-  struct Read {
-    proto::RowRead read;
-    proto::LabelList labels;
-  };
-  /// A classifier's head has few outputs, of which a rank may have none.
-  Read Least() const {
-    if (config_.read_head) {
-      return {{.first_row = 0}, {}};
-    }
-    return config_.is_classifier() ? Read{{}, FirstLabels(1)} : Read{{.normalizer = true}, {}};
-  }
-  /// The kinds of reads that return much. Some are missing if the model has none of the kind.
-  std::vector<Read> Larger() const {
-    if (config_.read_head) {
-      return {};
-    }
-    const Read products = {{}, FirstLabels(std::min(kProducts, config_.output_size()))};
-    if (config_.is_classifier()) {
-      return {products};
-    }
-    const auto top = static_cast<std::int32_t>(std::min(kTopTokens, config_.output_size()));
-    return {{{.normalizer = true}, FirstLabels(config_.output_size())},
-            products,
-            {{.normalizer = true, .top_k = top}, {}}};
-  }
-
-  struct Pass {
-    ForwardPlan plan;
-    PassWork work;
-  };
-
-  /// A pass of `rows` rows, or of as many as fit, in sequences of `length` rows. The last row of
-  /// each is read.
-  Pass Make(std::int64_t rows, std::int64_t length) {
-    length = std::min(length, config_.max_position_embeddings);
-    const Read least = Least();
-    PassBuilder builder(limits_);
-    while (builder.computed_rows() < rows &&
-           Add(std::min(length, rows - builder.computed_rows()), 1, least, builder)) {
-    }
-    return TakeOf(std::move(builder));
-  }
-
-  /// A pass of one sequence, of which every row is read. It has as many rows as have room for that,
-  /// perhaps none.
-  Pass MakeReads(std::int64_t rows, const Read& read) {
-    PassBuilder builder(limits_);
-    const std::int64_t bytes = proto::ReadBytes(read.read, read.labels.size(), limits_);
-    rows = std::min({rows, config_.max_position_embeddings, builder.reads(),
-                     builder.logit_bytes() / std::max<std::int64_t>(bytes, 1)});
-    if (rows > 0) {
-      Add(rows, rows, read, builder);
-    }
-    return TakeOf(std::move(builder));
-  }
-
- private:
-  static Pass TakeOf(PassBuilder builder) {
-    const PassWork work = builder.work();
-    return {std::move(builder).Take(), work};
-  }
-
-  static proto::LabelList FirstLabels(std::int64_t count) {
-    std::vector<TokenId> ids(static_cast<std::size_t>(count));
-    std::iota(ids.begin(), ids.end(), 0);
-    return proto::LabelList(std::move(ids));
-  }
-
-  /// Adds a sequence whose last `reads` rows are read, or all if they are pooled. False if the pass
-  /// has no room for it.
-  bool Add(std::int64_t length, std::int64_t reads, const Read& read, PassBuilder& builder) {
-    const auto rows = static_cast<std::int32_t>(length);
-    const bool pools_all = read.read.is_pooled() && limits_.pooled_rows == proto::PooledRows::kAll;
-    if (pools_all) {
-      reads = length;
-    }
-    const PassCost cost{.rows = length,
-                        .reads = reads,
-                        .kv_rows = proto::KvRows(rows),
-                        .logit_bytes = (pools_all ? 1 : reads) *
-                                       proto::ReadBytes(read.read, read.labels.size(), limits_)};
-    if (!cost.FitsInto(builder.room())) {
-      return false;
-    }
-    std::vector<TokenId> tokens(static_cast<std::size_t>(length));
-    for (TokenId& token : tokens) {
-      token = static_cast<TokenId>(random_() % static_cast<std::uint64_t>(config_.vocab_size));
-    }
-    builder.BeginSequence({});
-    builder.AddSegment({.compute_end = rows, .kv = builder.TakePlaces(rows)}, {tokens});
-    for (std::int64_t left = reads; left > 0; --left) {
-      const std::int64_t row = builder.computed_rows() - left;
-      if (pools_all && left < reads) {
-        builder.AddPooledRow(row, /*goes_on=*/false);
-      } else if (read.read.is_pooled()) {
-        builder.AddPooledRead(row, {});
-      } else {
-        builder.AddRead(row, read.read, read.labels);
-      }
-    }
-    return true;
-  }
-
-  const ModelConfig& config_;
-  const PlanLimits& limits_;
-  std::mt19937_64 random_;  ///< The same tokens in every calibration.
-};
 
 /// Rates in the ratios of the operations that each of the work takes, so that the pass takes this
 /// time.

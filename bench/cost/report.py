@@ -1,0 +1,68 @@
+"""Predicted and measured figures as a Markdown table and as JSON."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from bench.samples import spread
+
+WANTED = 0.15  # Of the measured figure.
+
+
+@dataclass
+class Comparison:
+    """One figure of one layout: "seconds", "CPU seconds" or "MB a host"."""
+
+    dtype: str
+    layout: str
+    network: str  # Empty on one host.
+    workload: str
+    figure: str
+    predicted: float
+    measured: list[float] = field(default_factory=list)
+
+    @property
+    def ratio(self) -> float:
+        return self.predicted / median(self.measured)
+
+    @property
+    def is_within(self) -> bool:
+        return abs(self.ratio - 1) <= WANTED
+
+
+HEADER = ["dtype", "hosts x ranks x threads", "network", "query + items", "figure", "predicted", "measured",
+          "predicted / measured"]
+
+
+def _row(each: Comparison) -> list[str]:
+    digits = 1 if each.figure.startswith("MB") else 3
+    query, items = each.workload.split("+")
+    return [each.dtype, each.layout, each.network, f"{query} + {items.replace('x', ' x ')}", each.figure,
+            f"{each.predicted:.{digits}f}", spread(each.measured, digits),
+            f"{each.ratio:.2f}" + ("" if each.is_within else " !")]
+
+
+def table(shape: str, calibrations: dict[str, list[str]], rounds: int, all_of_them: list[Comparison],
+          skipped: list[str]) -> str:
+    lines = ["# Predicted and measured", "",
+             f"`bench/run cost`: shape {shape}, {rounds} round{'s' if rounds != 1 else ''}; measured: median (min-max)", "",
+             f"| {' | '.join(HEADER)} |", "|" + "---|" * len(HEADER)]
+    lines += [f"| {' | '.join(_row(each))} |" for each in all_of_them]
+    lines.append("")
+    for figure in dict.fromkeys(each.figure for each in all_of_them):
+        of_figure = [each for each in all_of_them if each.figure == figure]
+        within = sum(each.is_within for each in of_figure)
+        lines.append(f"- {figure}: {within} of {len(of_figure)} within {100 * WANTED:.0f} %, ratios "
+                     f"{min(each.ratio for each in of_figure):.2f} to {max(each.ratio for each in of_figure):.2f}")
+    lines += [f"- calibrated in {dtype}: {', '.join(names)} (hosts x ranks x threads)" for dtype, names in calibrations.items()]
+    lines += ["", "Seconds of a pass, if each thread has a core; CPU seconds of all ranks' passes outside of MPI; MB that "
+                  "leave a host's interface, as the mean over hosts."]
+    lines += [f"\nSkipped: {reason}" for reason in skipped]
+    return "\n".join(lines)
+
+
+def document(shape: str, calibrations: dict[str, list[str]], rounds: int, all_of_them: list[Comparison],
+             skipped: list[str]) -> dict[str, Any]:
+    return {"bench": "cost", "shape": shape, "rounds": rounds, "calibrations": calibrations, "skipped": skipped,
+            "comparisons": [vars(each) | {"ratio": each.ratio} for each in all_of_them]}
