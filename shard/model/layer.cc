@@ -268,10 +268,10 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
 
   std::vector<std::vector<RowBlock>> gate_up_chunks;
   for (std::int64_t block = 0; block < partition.intermediate_blocks.size(); ++block) {
-    const Range columns = partition.intermediate_blocks[block];
-    const RowBlock up = reader.Rows(Role::kUp, columns);
+    const Range rows = partition.intermediate_blocks[block];
+    const RowBlock up = reader.Rows(Role::kUp, rows);
     if (config.gated_feedforward) {
-      AppendGateUpChunks(reader.Rows(Role::kGate, columns), up, gate_up_chunks);
+      AppendGateUpChunks(reader.Rows(Role::kGate, rows), up, gate_up_chunks);
     } else {
       AppendChunks(up, kChunkOutputs, gate_up_chunks);
     }

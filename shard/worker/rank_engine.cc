@@ -151,14 +151,14 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
       share->HashStep(step, *pool_);
     }
   };
-  std::vector<Layer> layers =
-      LoadLayers(group, config, *checkpoint_,
-                 {arithmetic_->layer_backend(), arithmetic_->layers(), *pool_, *tiles_},
-                 column_reads, exchange, [&](std::int64_t done, std::int64_t all) {
-                   hash(done - 1);
-                   read_ahead->Reach(done);
-                   options.progress(done, all);
-                 });
+  std::vector<Layer> layers = LoadLayers(
+      group, config, *checkpoint_,
+      {arithmetic_->layer_backend(), arithmetic_->layers(), *pool_, *tiles_, kernels},
+      options.sharding, column_reads, exchange, [&](std::int64_t done, std::int64_t all) {
+        hash(done - 1);
+        read_ahead->Reach(done);
+        options.progress(done, all);
+      });
   proto::StartupPhase(group, [&] {
     transformer_ = std::make_unique<Transformer>(config, *checkpoint_, *exchange_, *arithmetic_,
                                                  kernels, *pool_, *tiles_, options.limits,
