@@ -1,10 +1,10 @@
 """Layouts of ranks on hosts, and the jobs that have them."""
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.network import jobs
 from bench.network.hosts import Hosts
 from bench.network.jobs import on_hosts, on_this_host
 
@@ -41,5 +41,4 @@ def command_line(layout: Layout, hosts: Hosts | None, directories: Directories, 
 
 def environment() -> dict[str, str]:
     """That of mpirun, which may start more ranks than there are cores."""
-    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
-    return dict(os.environ) | as_root | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    return jobs.environment() | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}

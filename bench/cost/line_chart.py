@@ -4,9 +4,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
-LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 46, 460, 300, 190, 50  # Of the plot and around it, in pixels.
+from bench.svg import document, text
+
+LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 46, 460, 300, 190, 50  # Pixels: the place and size of the plot, and the room behind it.
 
 
 @dataclass
@@ -48,9 +49,6 @@ def svg(chart: LineChart) -> str:
         return (LEFT + _place(x, chart.x_ticks[0], chart.x_ticks[-1], WIDTH),
                 TOP + HEIGHT - _place(y, y_ticks[0], y_ticks[-1], HEIGHT))
 
-    def text(x: float, y: float, what: str, more: str = "") -> str:
-        return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{escape(what)}</text>'
-
     parts = [text(8, 18, chart.title, 'font-weight="bold"'), text(8, 34, chart.note, 'fill="#555"')]
     for tick in chart.x_ticks:
         x, _ = at(tick, y_ticks[0])
@@ -69,6 +67,4 @@ def svg(chart: LineChart) -> str:
         parts += [f'<polyline points="{path}" fill="none" stroke="{line.color}" stroke-width="2"{dashes}/>',
                   f'<line x1="{LEFT + WIDTH + 12}" x2="{LEFT + WIDTH + 40}" y1="{y}" y2="{y}" stroke="{line.color}" stroke-width="2"{dashes}/>',
                   text(LEFT + WIDTH + 46, y + 4, line.name)]
-    width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
-                      'font-size="12">', f'<rect width="{width}" height="{height}" fill="white"/>', *parts, "</svg>"]) + "\n"
+    return document(LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM, parts)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.company.service import last_log_line
 from bench.cost.layouts import Directories, Layout, command_line, environment
 from bench.network.hosts import Hosts
 from bench.progress import progress
@@ -17,11 +18,6 @@ CALIBRATION_SECONDS = 300  # At most, with the start of the service.
 
 class CostFailed(Exception):
     """The message says in one line what failed."""
-
-
-def last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"nothing in {log}"
 
 
 def write_calibration(scorecast: Path, model: Path, dtype: str, layout: Layout, hosts: Hosts | None,
@@ -39,7 +35,7 @@ def write_calibration(scorecast: Path, model: Path, dtype: str, layout: Layout, 
             end = time.monotonic() + CALIBRATION_SECONDS
             while not to.exists():
                 if service.poll() is not None or time.monotonic() > end:
-                    raise CostFailed(f"no calibration of {dtype}, {layout}: {last_line(log)}")
+                    raise CostFailed(f"no calibration of {dtype}, {layout}: {last_log_line(log.read_text(errors='replace'))}")
                 time.sleep(0.1)
         finally:
             service.send_signal(signal.SIGTERM)

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.samples import spread
 
-WANTED = 0.15  # Of the measured figure.
+WANTED = 0.15  # A prediction may differ from the measured figure by this part of it.
 
 
 @dataclass

@@ -18,8 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.loading.hosts import SwitchedHosts
-from bench.network.hosts import NoHosts
+from bench.loading.disks import Disks
+from bench.network.hosts import Hosts, NoHosts
+from bench.network.jobs import environment, on_hosts
 from bench.progress import progress
 from bench.result import add_json_flag, print_result
 from bench.samples import spread
@@ -37,7 +38,7 @@ class Figures:
     disk: int | None
     way: str
     seconds: list[float] = field(default_factory=list)
-    read_mb: list[float] = field(default_factory=list)  # Of the host that reads most.
+    read_mb: list[float] = field(default_factory=list)  # The bytes that the host reads which reads most.
     storage_mb: list[float] = field(default_factory=list)
     exchanged: list[bool] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -87,7 +88,6 @@ class LoadingBench:
         flags.work.mkdir(parents=True, exist_ok=True)
         self.copies_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=flags.work.resolve())))
         self.session_dir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self.environment = dict(os.environ) | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.copies: list[Path] = []
 
     def run(self) -> list[Figures]:
@@ -98,29 +98,30 @@ class LoadingBench:
                 self.copies.append(self.copies_dir / str(len(self.copies)))
                 progress(f"loading: copying the model for host {len(self.copies)}")
                 shutil.copytree(self.model, self.copies[-1])
-            with SwitchedHosts(count) as hosts:
-                hosts.give(self.model, self.copies)
+            with Hosts(count) as hosts, Disks(hosts) as disks:
+                disks.give(self.model, self.copies)
                 for disk in self.flags.disks:
                     for rate in self.flags.rates:
-                        figures += self._ways(hosts, count, rate, None if disk == "none" else int(disk))
+                        figures += self._ways(hosts, disks, rate, None if disk == "none" else int(disk))
         return figures
 
-    def _ways(self, hosts: SwitchedHosts, count: int, rate: str, disk: int | None) -> list[Figures]:
+    def _ways(self, hosts: Hosts, disks: Disks, rate: str, disk: int | None) -> list[Figures]:
+        count = len(hosts.hosts)
         hosts.set_rate(None if rate == "none" else rate)
         figures = [Figures(count, rate, disk, way) for way in WAYS]
         for number in range(self.flags.rounds):
             for each in figures:
                 progress(f"loading: round {number + 1} of {self.flags.rounds}, {count} hosts, {rate}, {disk} MB/s, {each.way}")
-                hosts.limit_disks(self.model, disk)
+                disks.limit(self.model, disk)
                 for copy in [] if self.flags.warm else self.copies[:count]:
                     leave_page_cache(copy)
-                each.add(self._load(hosts, each.way))
+                each.add(self._load(hosts, disks, each.way))
         return figures
 
-    def _load(self, hosts: SwitchedHosts, way: str) -> dict[str, Any]:
+    def _load(self, hosts: Hosts, disks: Disks, way: str) -> dict[str, Any]:
         command = [str(self.worker), "--model", str(self.model), "--dtype", self.flags.dtype, "--threads", "1", *WAYS[way]]
-        with WorkerProcess(way, hosts.job(self.session_dir, command), self.flags.work / "logs" / f"{way}.txt",
-                           self.environment) as job:
+        with WorkerProcess(way, on_hosts(hosts, 1, self.session_dir, disks.limited(command)),
+                           self.flags.work / "logs" / f"{way}.txt", environment()) as job:
             job.wait_until_ready()
             return job.info["load"]
 

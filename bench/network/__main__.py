@@ -7,7 +7,6 @@ All links take turns, in a random order in each round. Run by `bench/run network
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import signal
 import sys
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.network.hosts import Hosts, NoHosts
-from bench.network.jobs import on_hosts, on_this_host
+from bench.network.jobs import environment, on_hosts, on_this_host
 from bench.network.report import Figures, LinkFigures, document, table
 from bench.progress import progress
 from bench.result import add_json_flag, print_result
@@ -116,11 +115,8 @@ class NetworkBench:
 
     def _start(self, name: str, command: list[str]) -> WorkerProcess:
         progress(f"network: starting {name}")
-        environment = dict(os.environ)
-        if os.geteuid() == 0:
-            environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         log = self.flags.work / "logs" / f"{name}.txt"
-        job = self.stack.enter_context(WorkerProcess(name, command, log, environment))
+        job = self.stack.enter_context(WorkerProcess(name, command, log, environment()))
         job.wait_until_ready()
         for workload in self.flags.workloads:
             job.run(workload)  # Warm-up.

@@ -21,20 +21,14 @@ class NoHosts(Exception):
     """The message says in one line why there are no hosts."""
 
 
-def run_or_fail(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise NoHosts(f"{' '.join(command)}: {lines[-1] if lines else f'exit code {done.returncode}'}")
-
-
 class Host:
     """A host. The constructor starts it, `close` ends it."""
 
     def __init__(self, number: int) -> None:
         self.address = f"{SUBNET}.{number}"
+        self.name = f"bench-host{number}"
         # The host's first process ends with its input, which this process holds open.
-        script = (f"hostname bench-host{number} && mount -t tmpfs -o mode=1777 tmpfs /dev/shm && "
+        script = (f"hostname {self.name} && mount -t tmpfs -o mode=1777 tmpfs /dev/shm && "
                   "ip link set lo up && echo ready && exec cat")
         self._process = subprocess.Popen(
             ["unshare", "--net", "--uts", "--ipc", "--mount", "sh", "-c", script],
@@ -71,6 +65,13 @@ class Host:
         """The command line that runs `command` on the host, with this process's environment."""
         return ["nsenter", "-t", str(self.pid), "-n", "-u", "-i", "-m", "--", *command]
 
+    def run(self, *command: str) -> None:
+        """Runs `command` on the host to its end. Raises NoHosts if it fails."""
+        done = subprocess.run(self.command(*command), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines()
+            raise NoHosts(f"{self.name}: {' '.join(command)}: {lines[-1] if lines else f'exit code {done.returncode}'}")
+
     def bytes_sent(self) -> int:
         """Bytes that the host has sent over its cable, including headers."""
         for line in Path(f"/proc/{self.pid}/net/dev").read_text().splitlines():
@@ -83,7 +84,7 @@ class Host:
 class Hosts:
     """Several hosts, which exist during a `with` statement. Raises NoHosts if they cannot be made."""
 
-    def __init__(self, count: int = 2) -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
 
     def __enter__(self) -> Hosts:
@@ -101,7 +102,7 @@ class Hosts:
             else:
                 self._connect_to_switch(self._start(self._count + 1, stack))
             for host in self.hosts:
-                run_or_fail(host.command("ip", "address", "add", f"{host.address}/24", "dev", CABLE))
+                host.run("ip", "address", "add", f"{host.address}/24", "dev", CABLE)
             self._stack = stack.pop_all()
         return self
 
@@ -117,24 +118,24 @@ class Hosts:
     @staticmethod
     def _connect(host: Host, other: Host, port: str) -> None:
         """Lays a cable from the host to the other, whose interface is `port`."""
-        run_or_fail(host.command("ip", "link", "add", CABLE, "type", "veth", "peer", "name", port, "netns", str(other.pid)))
-        run_or_fail(host.command("ip", "link", "set", CABLE, "up"))
-        run_or_fail(other.command("ip", "link", "set", port, "up"))
+        host.run("ip", "link", "add", CABLE, "type", "veth", "peer", "name", port, "netns", str(other.pid))
+        host.run("ip", "link", "set", CABLE, "up")
+        other.run("ip", "link", "set", port, "up")
 
     def _connect_to_switch(self, switch: Host) -> None:
-        run_or_fail(switch.command("ip", "link", "add", "switch", "type", "bridge"))
-        run_or_fail(switch.command("ip", "link", "set", "switch", "up"))
+        switch.run("ip", "link", "add", "switch", "type", "bridge")
+        switch.run("ip", "link", "set", "switch", "up")
         for number, host in enumerate(self.hosts):
             self._connect(host, switch, f"port{number}")
-            run_or_fail(switch.command("ip", "link", "set", f"port{number}", "master", "switch"))
+            switch.run("ip", "link", "set", f"port{number}", "master", "switch")
 
     def set_rate(self, rate: str | None, burst: str = "256kb") -> None:
         """Limits what each host sends, in the notation of tc ("1gbit"). None removes the limit. After a pause, `burst`
         bytes are sent at once."""
         for host in self.hosts:
             if rate:
-                run_or_fail(host.command("tc", "qdisc", "replace", "dev", CABLE, "root", "tbf", "rate", rate,
-                                         "burst", burst, "latency", "20ms"))
+                host.run("tc", "qdisc", "replace", "dev", CABLE, "root", "tbf", "rate", rate, "burst", burst,
+                         "latency", "20ms")
             else:
                 # Fails if there is no limit, which is fine.
                 subprocess.run(host.command("tc", "qdisc", "delete", "dev", CABLE, "root"),

@@ -1,11 +1,18 @@
 """Command lines of mpirun for workers on this host or on several hosts."""
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from bench.network.hosts import SUBNET, Hosts
 
 ENTER_HOST = Path(__file__).with_name("enter_host").resolve()
+
+
+def environment() -> dict[str, str]:
+    """That of mpirun, which otherwise refuses to run as root."""
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    return dict(os.environ) | as_root
 
 
 def mpirun(ranks: int, session_dir: Path) -> list[str]:

@@ -1,7 +1,6 @@
 """Workers on this host under mpirun, and their commands."""
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from contextlib import ExitStack
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import kernel_sets
-from bench.network.jobs import on_this_host
+from bench.network.jobs import environment, on_this_host
 from bench.progress import progress
 from bench.worker_process import WorkerFailed, WorkerProcess
 
@@ -72,9 +71,7 @@ class Jobs:
         self._shared_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
         self.kernel = kernel
         # A bench that compares jobs of one layout may start more ranks than there are CPUs.
-        self.environment = os.environ | kernel_sets.environment(kernel) | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
-        if os.geteuid() == 0:
-            self.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.environment = environment() | kernel_sets.environment(kernel) | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
     def write_model(self) -> Path:
         """Writes the model unless it exists. Returns its directory."""

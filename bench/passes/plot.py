@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from xml.sax.saxutils import escape
+
+from bench.svg import document, text
 
 LABELS, PLOT, VALUES = 230, 420, 150  # Widths, in pixels.
 BAR, STEP, HEAD, FOOT = 14, 22, 46, 20  # Heights.
@@ -30,27 +31,23 @@ class Chart:
         return HEAD + STEP * len(self.bars) + FOOT
 
 
-def _text(x: float, y: float, text: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{escape(text)}</text>'
-
-
 def _bar(bar: Bar, y: float, scale: float) -> list[str]:
     middle = y + BAR / 2
     value, least, most = median(bar.values), min(bar.values), max(bar.values)
     mark = LABELS + bar.mark * scale
     return [
-        _text(LABELS - 8, middle + 4, bar.label, 'text-anchor="end"'),
+        text(LABELS - 8, middle + 4, bar.label, 'text-anchor="end"'),
         f'<rect x="{LABELS}" y="{y}" width="{value * scale:.1f}" height="{BAR}" fill="{COLORS.get(bar.dtype, "#888")}"/>',
         f'<line x1="{LABELS + least * scale:.1f}" x2="{LABELS + most * scale:.1f}" y1="{middle}" y2="{middle}" stroke="black"/>',
         f'<line x1="{mark:.1f}" x2="{mark:.1f}" y1="{y - 3}" y2="{y + BAR + 3}" stroke="#d00" stroke-width="2"/>',
-        _text(LABELS + PLOT + 12, middle + 4, f"{value:.2f} ({bar.mark:.2f})"),
+        text(LABELS + PLOT + 12, middle + 4, f"{value:.2f} ({bar.mark:.2f})"),
     ]
 
 
 def _chart(chart: Chart, top: float) -> list[str]:
     scale = PLOT / max(max(*bar.values, bar.mark) for bar in chart.bars)
-    parts = [_text(8, top + 18, chart.title, 'font-weight="bold"'),
-             _text(8, top + 34, f"bar: median; black line: min to max; red: {chart.mark}", 'fill="#555"')]
+    parts = [text(8, top + 18, chart.title, 'font-weight="bold"'),
+             text(8, top + 34, f"bar: median; black line: min to max; red: {chart.mark}", 'fill="#555"')]
     for number, bar in enumerate(chart.bars):
         parts += _bar(bar, top + HEAD + STEP * number, scale)
     return parts
@@ -66,7 +63,4 @@ def svg(charts: Sequence[Chart]) -> str | None:
             top += chart.height
     if not parts:
         return None
-    width = LABELS + PLOT + VALUES
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" '
-                      'font-family="sans-serif" font-size="12">',
-                      f'<rect width="{width}" height="{top}" fill="white"/>', *parts, "</svg>"]) + "\n"
+    return document(LABELS + PLOT + VALUES, top, parts)
