@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/post.hpp>
 

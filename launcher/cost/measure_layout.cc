@@ -69,7 +69,7 @@ class Meter {
             .communication = of(shard::Phase::kCommunication)};
   }
 
-  /// Of all passes so far.
+  /// What all passes so far took.
   double seconds() const { return seconds_; }
 
  private:

@@ -15,7 +15,8 @@ struct Hosts {
   double bandwidth = 0;  ///< Bytes per second in each direction of a host's card, with headers.
   double latency = 0;    ///< Seconds of a message beyond those of the calibration.
   double memory_bandwidth = 0;  ///< Bytes per second that all cores of a host read; 0: no limit.
-  /// Part of the network's time in which ranks compute. No exchange does both yet.
+  /// Part of the network's time in which ranks compute, beyond that in the calibration's passes,
+  /// whose time in exchanges is only what the ranks wait for.
   double overlapped = 0;
 };
 

@@ -141,7 +141,8 @@ class RowExchange {
   void Barrier();
   /// Adds up this host's summands of rows that other hosts own, and sends the sums.
   void SendSums(const RowSlices& owners, const SumParts& parts);
-  /// Where the summands, or sums, of a part begin. `first_row` is the first row's, of all rows.
+  /// The first number of a part: of a rank's summands of row `first_row`, or of the sums that were
+  /// received, which begin with that row.
   const std::byte* Place(const SumPart& part, std::int64_t first_row) const;
   /// Bytes of other ranks that ExchangeSummands receives and reads.
   std::int64_t BytesOfSummands(const RowSlices& owners, const SumParts& parts) const;

@@ -90,15 +90,21 @@ std::vector<ColumnSplit> ColumnSplits(const Checkpoint& checkpoint,
                                       const proto::ModelConfig& config, std::int64_t layer,
                                       int ranks, proto::Sharding sharding) {
   std::vector<ColumnSplit> splits;
+  if (ranks == 1) {
+    return splits;
+  }
+  std::vector<proto::Partition> partitions;
+  for (int rank = 0; rank < ranks; ++rank) {
+    partitions.push_back(proto::MakePartition(config, rank, ranks, sharding));
+  }
   for (const TensorSpec& spec : LayerTensors(config, layer)) {
-    if (ranks == 1 || (spec.in != Dim::kQueryHeads && spec.in != Dim::kIntermediate)) {
+    if (spec.in != Dim::kQueryHeads && spec.in != Dim::kIntermediate) {
       continue;
     }
     ColumnSplit split = {&Require(checkpoint, spec, config), {}};
     bool is_read_whole = false;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const Range columns =
-          PartOf(spec.in, config, proto::MakePartition(config, rank, ranks, sharding));
+    for (const proto::Partition& partition : partitions) {
+      const Range columns = PartOf(spec.in, config, partition);
       is_read_whole = is_read_whole || SkipsNoColumns(*split.tensor, columns);
       split.columns.push_back(columns);
     }
