@@ -31,6 +31,7 @@ from bench.progress import progress
 from bench.result import add_json_flag, print_result
 from bench.worker_process import WorkerFailed, WorkerProcess
 
+_DEFAULT_PASS_MS = 200  # Of `scorecast serve`.
 _DTYPES = ["f32", "bf16", "int8"]
 _SETTLE_SECONDS = 0.05  # Pause before an engine's turn, because threads of the engine before may still spin.
 
@@ -53,6 +54,8 @@ def _flags() -> argparse.Namespace:
     add("--workloads", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOAD",
         help="; ".join(f"{name}: {workload.title}" for name, workload in WORKLOADS.items()) + " (all)")
     add("--rounds", type=int, default=5, help="rounds of measurements (%(default)s)")
+    add("--max-pass-ms", type=int, nargs="+", default=[_DEFAULT_PASS_MS], metavar="MS",
+        help="bound of the time of a pass; with several, scorecast runs once for each, and others are compared with the first (%(default)s)")
     add("--engines", nargs="*", choices=DEFAULT, default=DEFAULT, metavar="ENGINE",
         help=f"other engines: {' '.join(DEFAULT)} (all; none if no name follows)")
     add("--agreement", action="store_true",
@@ -60,8 +63,8 @@ def _flags() -> argparse.Namespace:
     add_json_flag(parser)
     add("--seed", type=int, help="seed of the random order")
     flags = parser.parse_args()
-    if min(flags.threads, flags.rounds) < 1:
-        parser.error("--threads and --rounds must be at least 1")
+    if min(flags.threads, flags.rounds, *flags.max_pass_ms) < 1:
+        parser.error("--threads, --rounds and --max-pass-ms must be at least 1")
     if flags.agreement and "f32" not in flags.dtype:
         parser.error("--agreement needs the dtype f32, with which others are compared")
     return flags
@@ -78,14 +81,16 @@ def _start(flags: argparse.Namespace, shape: Shape, dtype: str, model: Path, wor
            stack: ExitStack) -> list[Engine]:
     """All engines of a dtype, after they have computed each workload once."""
     embeds = workloads[0].embeds
-    log = flags.work / "logs" / f"{model.name}-{dtype}.txt"
-    progress(f"encoders: starting {OURS}:{dtype} with {model.name}")
-    server = stack.enter_context(Server(flags.scorecast, model, shape, dtype, flags.kernel, flags.threads, log))
-    for workload in workloads:
-        server.run(workload)
-    if flags.agreement:
-        run.agreements.append(ask(server, shape, dtype, embeds))
-    engines: list[Engine] = [(OURS, dtype, server.version(), server.run)]
+    engines: list[Engine] = []
+    for pass_ms in dict.fromkeys(flags.max_pass_ms):
+        progress(f"encoders: starting {OURS}:{dtype} with {model.name} and passes of {pass_ms} ms")
+        log = flags.work / "logs" / f"{model.name}-{dtype}-{pass_ms}.txt"
+        server = stack.enter_context(Server(flags.scorecast, model, shape, dtype, flags.kernel, flags.threads, pass_ms, log))
+        for workload in workloads:
+            server.run(workload)
+        if flags.agreement and not engines:
+            run.agreements.append(ask(server, shape, dtype, embeds))
+        engines.append((f"{OURS}, passes of {pass_ms} ms" if engines else OURS, dtype, server.version(), server.run))
     peers = Peers(shape, flags.kernel, flags.threads, flags.work)
     for tool in flags.engines:
         progress(f"encoders: starting {tool}:{dtype} with {model.name}")
@@ -142,7 +147,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # SystemExit ends all processes.
     os.environ.update(kernel_sets.environment(flags.kernel))  # For the service's libraries.
     order = random.Random(flags.seed)
-    run = Run(flags.kernel, flags.rounds, flags.threads)
+    run = Run(flags.kernel, flags.rounds, flags.threads, flags.max_pass_ms[0])
     try:
         for shape in (SHAPES[name] for name in flags.shape):
             models = write_models(shape, flags.models)

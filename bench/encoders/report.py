@@ -45,6 +45,7 @@ class Run:
     kernel: str  # The value of --kernel.
     rounds: int
     threads: int
+    max_pass_ms: int  # Of the service with which others are compared.
     host: str = field(default_factory=platform.node)
     cpu: str = field(default_factory=cpu)
     load_before: list[float] = field(default_factory=lambda: list(os.getloadavg()))
@@ -70,7 +71,7 @@ class Run:
 
     def fastest_ratios(self, ours: EngineFigures) -> tuple[str, list[float]] | None:
         """Of the other engine that is the fastest in the same dtype."""
-        others = [f for f in self.figures if f.compared() == ours.compared() and f.dtype == ours.dtype and f.tool != OURS]
+        others = [f for f in self.figures if f.compared() == ours.compared() and f.dtype == ours.dtype and not f.tool.startswith(OURS)]
         fastest = min(others, key=lambda f: median(f.seconds), default=None)
         return (fastest.name, self.ratios(fastest)) if fastest else None
 
@@ -84,9 +85,9 @@ class Run:
 
     def markdown(self) -> str:
         parts = [f"Encoders, --kernel {self.kernel}, {self.threads} thread{'s' if self.threads != 1 else ''} of {self.cpu} ({self.host}, "
-                 f"load {self.load_before[0]:.1f} before), {self.rounds} round{'s' if self.rounds != 1 else ''} in random order; "
+                 f"load {self.load_before[0]:.1f} before), {OURS} with passes of {self.max_pass_ms} ms, {self.rounds} round{'s' if self.rounds != 1 else ''} in random order; "
                  "median (min-max)", _times(self)]
-        parts += ["## Targets", _targets(self)] if any(f.tool != OURS for f in self.figures) else []
+        parts += ["## Targets", _targets(self)] if any(not f.tool.startswith(OURS) for f in self.figures) else []
         parts += ["## Passes", _passes(self)] if self.passes else []
         parts += ["## Agreement with float32", _agreement(self)] if self.agreements else []
         parts.append(_versions(self))

@@ -19,11 +19,13 @@ _SECONDS = 600
 class Server:
     """It ends with the `with` statement."""
 
-    def __init__(self, scorecast: Path, model: Path, shape: Shape, dtype: str, kernel: str, threads: int, log: Path) -> None:
+    def __init__(self, scorecast: Path, model: Path, shape: Shape, dtype: str, kernel: str, threads: int, max_pass_ms: int,
+                 log: Path) -> None:
         self.name = f"scorecast:{dtype}"
         self._shape = shape
         self._bodies: dict[str, bytes] = {}
-        self._service = Service(scorecast, model, 1, {"--dtype": dtype, "--kernel": kernel, "--threads": threads}, log)
+        self._service = Service(scorecast, model, 1, {"--dtype": dtype, "--kernel": kernel, "--threads": threads,
+                                                      "--max-pass-ms": max_pass_ms}, log)
         self._connection = http.client.HTTPConnection(*self._service.http_address, timeout=_SECONDS)
 
     def __enter__(self) -> Server:

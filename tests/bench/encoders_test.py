@@ -98,10 +98,16 @@ class Engines(unittest.TestCase):
 class Ratios(unittest.TestCase):
     def run_of(self, *engines):
         """(tool, dtype, seconds, values)"""
-        run = Run("auto", 2, 2)
+        run = Run("auto", 2, 2, 200)
         run.figures = [EngineFigures("minilm-l6", "pairs", tool, dtype, "1", seconds, [s / 2 for s in seconds], values)
                        for tool, dtype, seconds, values in engines]
         return run
+
+    def test_are_not_those_of_scorecast_with_another_bound(self):
+        run = self.run_of(("scorecast", "f32", [2.0, 2.0], [0.5]), ("scorecast, passes of 200 ms", "f32", [1.0, 1.0], [0.5]),
+                          ("torch", "f32", [3.0, 3.0], [0.5]))
+        self.assertEqual(run.ratios(run.figures[1]), [0.5, 0.5])
+        self.assertEqual(run.fastest_ratios(run.figures[0]), ("torch:f32", [1.5, 1.5]))
 
     def test_are_those_within_a_round_and_a_dtype(self):
         run = self.run_of(("scorecast", "f32", [1.0, 2.0], [0.5]), ("torch", "f32", [2.0, 2.0], [0.5]),
