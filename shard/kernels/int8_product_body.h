@@ -306,10 +306,5 @@ void Pack(const std::int8_t* rows, std::int64_t width, std::int64_t in, std::int
 }
 
 }  // namespace int8
-
-constexpr Int8ProductKernels MakeInt8Products() {
-  return {int8::kPanel, int8::kStep, &int8::Pack, &int8::Multiply};
-}
-
 }  // namespace
 }  // namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE

@@ -33,6 +33,34 @@ struct Int8Product {
   std::byte* scratch = nullptr;  ///< [kInt8Scratch]; begins at a multiple of 64 bytes.
 };
 
+/// Most products of blocks that may wait for others.
+inline constexpr std::int64_t kMostWaitingBlocks = 16;
+
+/// A block of inputs in an Int8BlockProduct.
+struct Int8Block {
+  const std::uint8_t* x = nullptr;    ///< [rows][in], dense.
+  const float* row_scales = nullptr;  ///< [rows]
+  std::int64_t in = 0;                ///< A multiple of Int8ProductKernels::step.
+  /// The block's weights of the first panel, as Int8ProductKernels::pack packs them.
+  const std::int8_t* packed = nullptr;
+  const float* scales = nullptr;          ///< One for each column, padded to whole panels.
+  const std::int32_t* offsets = nullptr;  ///< As many as scales.
+  int joins = 0;  ///< Number of products that wait and are added to this one, the last first.
+  bool is_result = false;  ///< The sum is written to a result. Otherwise, it waits.
+};
+
+/// The products of blocks of inputs, with the bits that an Int8Product of each would have, and sums
+/// of them. Both are in float32.
+struct Int8BlockProduct {
+  const Int8Block* blocks = nullptr;
+  std::int64_t count = 0;
+  std::int64_t panel_bytes = 0;  ///< Distance between a block's weights of two panels.
+  std::int64_t rows = 0;         ///< At least 1, at most kMostInt8Rows.
+  std::int64_t columns = 0;
+  float* y = nullptr;  ///< [results][result_size], of which [rows][columns] are written.
+  std::int64_t result_size = 0;
+};
+
 /// Products of activations in bytes and weights in int8. Nothing outside of the arrays is read or
 /// written.
 struct Int8ProductKernels {
@@ -42,6 +70,8 @@ struct Int8ProductKernels {
   /// bytes.
   void (*pack)(const std::int8_t* rows, std::int64_t width, std::int64_t in, std::int8_t* packed);
   void (*multiply)(const Int8Product& product);
+  /// Null if the CPU has no instruction that adds up products of bytes.
+  void (*multiply_blocks)(const Int8BlockProduct& product);
 };
 
 }  // namespace scorecast::shard

@@ -15,6 +15,8 @@
 // The kernels below need all of these.
 #include "shard/kernels/attention_body.h"
 #include "shard/kernels/int8_product_body.h"
+// Behind int8_product_body.h, whose parts it uses.
+#include "shard/kernels/int8_block_body.h"
 #include "shard/kernels/product_body.h"
 
 namespace scorecast::shard::SCORECAST_KERNELS_NAMESPACE {

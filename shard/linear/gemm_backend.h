@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,27 @@ class PackedWeight {
                         std::int64_t chunk, proto::Range columns, float* y, int thread) const = 0;
 };
 
+/// What follows the product of a block of inputs in a sum over blocks. Sums are computed with a
+/// stack: see SumTree::JoinsAfter.
+struct BlockStep {
+  int joins = 0;          ///< How often the two products on top are replaced by their sum.
+  bool is_result = true;  ///< The only product that is left then is a result.
+};
+
+/// A weight whose inputs are cut into blocks, the products of which are computed together.
+class PackedBlocks {
+ public:
+  virtual ~PackedBlocks() = default;
+
+  /// As PackedWeight::column_granule.
+  virtual std::int64_t column_granule() const = 0;
+
+  /// As PackedWeight::Multiply, for each block, and adds the products up as the steps say. Their
+  /// results follow each other in y, RoundUpRows(rows) · columns.size() numbers apart.
+  virtual void Multiply(const BlockActivations& x, std::int64_t first_row, std::int64_t rows,
+                        std::int64_t chunk, proto::Range columns, float* y) const = 0;
+};
+
 /// Buffers with which one thread packs a weight: the rows as read, and the rows in 16 bits. They
 /// are reused from chunk to chunk, because new memory pages for each chunk would cost more.
 struct PackScratch {
@@ -89,6 +111,16 @@ class GemmBackend {
   /// Reads and packs a weight chunk by chunk, on all threads of the pool.
   virtual std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                              ThreadPool& pool) = 0;
+
+  /// The same for a weight whose inputs are cut into blocks, with the step after each block. Null
+  /// if it is not faster to compute all blocks together than each by itself. Both give the same
+  /// bits.
+  virtual std::unique_ptr<PackedBlocks> PackBlocks(Precision /*precision*/,
+                                                   std::span<const WeightSource> /*blocks*/,
+                                                   std::span<const BlockStep> /*steps*/,
+                                                   ThreadPool& /*pool*/) {
+    return nullptr;
+  }
 
   /// The name of the kernel that computes products of this precision. The log shows it after the
   /// library's name: e.g. "SkylakeX".

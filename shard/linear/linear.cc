@@ -48,32 +48,53 @@ void Linear::PackBlocks(GemmBackend& backend, Precision precision,
   if (blocks.empty()) {
     return;
   }
-  // The tiles that a stack has at most: one that is computed, and those that wait.
+  for (const std::int64_t width : blocks.front().widths) {
+    starts_.push_back(starts_.back() + width);
+  }
+  group_ = blocks.front().group;
+  for (const WeightSource& block : blocks) {
+    proto::Check(block.widths == blocks.front().widths, "blocks of inputs have the same chunks");
+    in_ += block.in;
+  }
+  results_ = static_cast<int>(std::ranges::count_if(steps_, &BlockStep::is_result));
+  const bool all_have_inputs = std::ranges::all_of(blocks, [](const auto& b) { return b.in > 0; });
+  if (blocks.size() > 1 && out_features() > 0 && all_have_inputs) {
+    together_ = backend.PackBlocks(precision, blocks, steps_, pool);
+  }
+  if (together_ != nullptr) {
+    group_ = GroupOf(group_, together_->column_granule());
+  } else {
+    for (const WeightSource& block : blocks) {
+      std::unique_ptr<PackedWeight>& weight = weights_.emplace_back();
+      if (out_features() > 0 && block.in > 0) {
+        weight = backend.Pack(precision, block, pool);
+        group_ = GroupOf(group_, weight->column_granule());
+      }
+    }
+  }
+  for (const std::int64_t width : blocks.front().widths) {
+    scratch_->Reserve(width, MostTiles());
+    first_groups_.push_back(first_groups_.back() + 1 + (width - 1) / group_);
+  }
+}
+
+std::int64_t Linear::MostTiles() const {
+  if (together_ != nullptr) {
+    return results_;
+  }
+  // A stack has a tile that is computed, and those that wait.
   std::int64_t tiles = 0;
   std::int64_t waiting = 0;
   for (const BlockStep& step : steps_) {
     tiles = std::max(tiles, ++waiting);
     waiting = step.is_result ? 0 : waiting - step.joins;
   }
-  for (const std::int64_t width : blocks.front().widths) {
-    scratch_->Reserve(width, tiles);
-    starts_.push_back(starts_.back() + width);
-  }
-  group_ = blocks.front().group;
-  for (const WeightSource& block : blocks) {
-    proto::Check(block.widths == blocks.front().widths, "blocks of inputs have the same chunks");
-    std::unique_ptr<PackedWeight>& weight = weights_.emplace_back();
-    in_ += block.in;
-    if (out_features() > 0 && block.in > 0) {
-      weight = backend.Pack(precision, block, pool);
-      const std::int64_t granule = weight->column_granule();
-      const bool is_whole = granule == kWholeChunk || group_ == kWholeChunk;
-      group_ = is_whole ? kWholeChunk : std::lcm(group_, granule);
-    }
-  }
-  for (const std::int64_t width : blocks.front().widths) {
-    first_groups_.push_back(first_groups_.back() + 1 + (width - 1) / group_);
-  }
+  return tiles;
+}
+
+std::int64_t Linear::GroupOf(std::int64_t group, std::int64_t granule) {
+  const bool is_whole = granule == kWholeChunk || group == kWholeChunk;
+  return is_whole ? kWholeChunk : std::lcm(group, granule);
 }
 
 Linear::Cut Linear::CutProduct(std::int64_t rows, proto::Range chunks, int threads) const {

@@ -43,18 +43,11 @@ struct ProductTile {
   float* Row(std::int64_t row) const { return data + (row - first_row) * columns.size(); }
 };
 
-/// What follows the product of a block of inputs in a sum over blocks. Sums are computed with a
-/// stack of tiles: see SumTree::JoinsAfter.
-struct BlockStep {
-  int joins = 0;          ///< How often the two tiles on top are replaced by their sum.
-  bool is_result = true;  ///< The only tile that is left then is a result.
-};
-
 /// y = x · Wᵀ for this rank's part of a weight. A product is divided into tasks: panels of rows
 /// times ranges of outputs, both as even as possible. Neither changes a bit.
 ///
-/// The inputs may be cut into blocks. The product of each block is then computed by itself, and
-/// products are added up in float32, in an order that the caller chooses.
+/// The inputs may be cut into blocks. The product of each block is then rounded to float32 by
+/// itself, and products are added up in float32, in an order that the caller chooses.
 class Linear {
  public:
   /// `source` may have no outputs or no inputs, because a rank may own nothing of a layer.
@@ -97,6 +90,13 @@ class Linear {
                      const Epilogue& epilogue) const {
     ForEachTile(rows, {0, chunks()}, pool, [&](Panel panel, const Columns& columns, int thread) {
       ProductTile top = TileOf(panel, columns, scratch_->Of(thread));
+      if (together_ != nullptr) {
+        together_->Multiply(x, panel.first_row, panel.rows, columns.chunk, columns.range, top.data);
+        for (int number = 0; number < results_; ++number, top.data += SizeOf(top)) {
+          epilogue(top, number);
+        }
+        return;
+      }
       int results = 0;
       for (std::size_t block = 0; block < steps_.size(); ++block) {
         Multiply(x.Block(static_cast<std::int64_t>(block)), block, columns, top, thread);
@@ -113,6 +113,10 @@ class Linear {
  private:
   void PackBlocks(GemmBackend& backend, Precision precision, std::span<const WeightSource> blocks,
                   ThreadPool& pool);
+  /// The most tiles that are in the scratch memory at once.
+  std::int64_t MostTiles() const;
+  /// Outputs that are computed together if a weight has this granule.
+  static std::int64_t GroupOf(std::int64_t group, std::int64_t granule);
 
   struct Cut {
     std::int64_t panels = 0;
@@ -178,8 +182,10 @@ class Linear {
   TileScratch* scratch_;
   // [blocks]. Null if this rank owns nothing.
   std::vector<std::unique_ptr<PackedWeight>> weights_;
-  std::vector<BlockStep> steps_;      // [blocks]
-  const Kernels* kernels_ = nullptr;  // Null if there is one block.
+  std::unique_ptr<PackedBlocks> together_;  // In place of the weights, unless null.
+  std::vector<BlockStep> steps_;            // [blocks]
+  int results_ = 0;                         // Of the steps.
+  const Kernels* kernels_ = nullptr;        // Null if there is one block.
 };
 
 /// How and with what weights are packed.

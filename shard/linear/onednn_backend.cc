@@ -177,4 +177,16 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
   return std::make_unique<OneDnnWeight>(kernels_, std::move(packed), std::move(chunks));
 }
 
+std::unique_ptr<PackedBlocks> OneDnnBackend::PackBlocks(Precision precision,
+                                                        std::span<const WeightSource> blocks,
+                                                        std::span<const BlockStep> steps,
+                                                        ThreadPool& pool) {
+  const OneDnnProduct* product =
+      Product(precision, blocks.front().widths.front(), blocks.front().in);
+  if (product != nullptr && product->kernel().find("amx") != std::string::npos) {
+    return nullptr;
+  }
+  return other_.PackBlocks(precision, blocks, steps, pool);
+}
+
 }  // namespace scorecast::shard

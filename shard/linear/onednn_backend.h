@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -29,6 +30,11 @@ class OneDnnBackend : public GemmBackend {
 
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
+  /// By `other`, unless oneDNN multiplies int8 in tiles of AMX.
+  std::unique_ptr<PackedBlocks> PackBlocks(Precision precision,
+                                           std::span<const WeightSource> blocks,
+                                           std::span<const BlockStep> steps,
+                                           ThreadPool& pool) override;
   std::string Description(Precision precision) const override;
   std::vector<std::int64_t> Heights(Precision precision) const override;
 

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "shard/linear/int8_block_weight.h"
 #include "shard/linear/int8_panel_weight.h"
 
 namespace scorecast::shard {
@@ -19,6 +20,16 @@ std::unique_ptr<PackedWeight> PackedBackend::Pack(Precision precision, const Wei
     return std::make_unique<Int8PanelWeight>(kernels_, source, pool, scratch_);
   }
   return std::make_unique<PanelWeight>(kernels_, precision, source, pool, scratch_);
+}
+
+std::unique_ptr<PackedBlocks> PackedBackend::PackBlocks(Precision precision,
+                                                        std::span<const WeightSource> blocks,
+                                                        std::span<const BlockStep> steps,
+                                                        ThreadPool& pool) {
+  if (precision != Precision::kInt8 || !Int8BlockWeight::Supports(kernels_, blocks, steps)) {
+    return nullptr;
+  }
+  return std::make_unique<Int8BlockWeight>(kernels_, blocks, steps, pool);
 }
 
 std::string PackedBackend::Description(Precision precision) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,11 @@ class PackedBackend : public GemmBackend {
 
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
+  /// Of int8 weights, if the CPU adds up products of bytes.
+  std::unique_ptr<PackedBlocks> PackBlocks(Precision precision,
+                                           std::span<const WeightSource> blocks,
+                                           std::span<const BlockStep> steps,
+                                           ThreadPool& pool) override;
   std::string Description(Precision precision) const override;
   std::vector<std::int64_t> Heights(Precision precision) const override;
 

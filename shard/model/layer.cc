@@ -223,11 +223,10 @@ void Append(const std::vector<float>& more, std::vector<float>& list) {
 
 }  // namespace
 
-bool UsesSummands(const ModelConfig& config, bool is_alone, proto::Sharding sharding) {
-  return !is_alone || sharding == proto::Sharding::kInBlocks ||
-         std::ranges::any_of(config.layers, [](const proto::LayerConfig& layer) {
-           return layer.post_attention_norm || layer.post_feedforward_norm;
-         });
+bool UsesSummands(const ModelConfig& config, bool is_alone) {
+  return !is_alone || std::ranges::any_of(config.layers, [](const proto::LayerConfig& layer) {
+    return layer.post_attention_norm || layer.post_feedforward_norm;
+  });
 }
 
 Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,

@@ -45,9 +45,8 @@ struct Layer {
 };
 
 /// Whether ranks write summands to the exchange. A rank that is alone adds its products straight to
-/// the residual stream, unless a layer normalises their sum first or the model is divided in
-/// blocks.
-bool UsesSummands(const proto::ModelConfig& config, bool is_alone, proto::Sharding sharding);
+/// the residual stream, unless a layer normalises their sum first.
+bool UsesSummands(const proto::ModelConfig& config, bool is_alone);
 
 /// Columns that are in memory already, of tensors of the checkpoint.
 using LayerColumns = std::map<const TensorView*, ColumnsInMemory>;

@@ -72,7 +72,7 @@ std::int64_t ActivationBytes(const ModelConfig& config, const proto::Partition& 
   const std::int64_t h = config.hidden_size;
   const std::int64_t nodes = MostNodes(config, partition);
   const std::int64_t exchanged =
-      1 + (UsesSummands(config, is_alone, partition.sharding) ? nodes : 0) + (is_alone ? 0 : nodes);
+      1 + (UsesSummands(config, is_alone) ? nodes : 0) + (is_alone ? 0 : nodes);
   return Workspace::Bytes(config, partition, limits, precisions.layers) +
          (config.read_head ? 0
                            : LmHead::Bytes(h, partition.vocabulary.size(), limits.max_reads,

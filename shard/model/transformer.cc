@@ -117,7 +117,7 @@ RowExchange Transformer::MakeExchange(const proto::Communicator& group, const Mo
   // A product may read a granule behind the rows of the pass, if the last part of the pass does not
   // begin with a granule.
   const RowSizes sizes = {.max_rows = RoundUpRows(limits.max_rows) + kRowGranule,
-                          .summand_bytes = UsesSummands(config, group.size() == 1, sharding)
+                          .summand_bytes = UsesSummands(config, group.size() == 1)
                                                ? config.hidden_size * number_bytes
                                                : 0,
                           // At most h floats and a scale.
@@ -443,9 +443,7 @@ Transformer::Sum Transformer::DownSum(const Layer& layer, const PassRows& rows) 
 }
 
 bool Transformer::HasSummands(const Sum& sum) const {
-  // In blocks, one rank's sums are those of several ranks, so it computes them as these do.
-  return exchange_.ranks() > 1 || !sum.norm.empty() ||
-         partition_.sharding == proto::Sharding::kInBlocks;
+  return exchange_.ranks() > 1 || !sum.norm.empty();
 }
 
 void Transformer::BeginSum(const Sum& sum) {

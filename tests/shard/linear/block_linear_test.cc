@@ -47,6 +47,14 @@ std::vector<Case> Cases() {
       {{0, 16, 32, 48, 64},
        {{0, false}, {1, false}, {0, false}, {2, true}},
        [](const auto& x) { return std::vector{(x[0] + x[1]) + (x[2] + x[3])}; }},
+      // Widths that are no multiple of what a lane adds up.
+      {{0, 18, 36},
+       {{0, false}, {1, true}},
+       [](const auto& x) { return std::vector{x[0] + x[1]}; }},
+      // Deeper than what stays in the cache, and unequal blocks.
+      {{0, 640, 644, 1028, 1032, 1040},
+       {{0, false}, {0, false}, {0, false}, {0, false}, {4, true}},
+       [](const auto& x) { return std::vector{x[0] + (x[1] + (x[2] + (x[3] + x[4])))}; }},
   };
 }
 

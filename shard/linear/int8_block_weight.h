@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shard/kernels/int8_product_kernels.h"
+#include "shard/linear/gemm_backend.h"
+#include "shard/runtime/aligned_buffer.h"
+#include "shard/runtime/thread_pool.h"
+
+namespace scorecast::shard {
+
+/// A weight of int8 numbers whose inputs are cut into blocks, in the layout of Int8BlockProduct. A
+/// block has the scales that it would have as a weight of its own.
+class Int8BlockWeight : public PackedBlocks {
+ public:
+  /// Whether the kernels have such products, and the blocks and steps are as they need them.
+  static bool Supports(const Kernels& kernels, std::span<const WeightSource> blocks,
+                       std::span<const BlockStep> steps);
+
+  /// Reads, rounds and packs the blocks on all threads of the pool.
+  Int8BlockWeight(const Kernels& kernels, std::span<const WeightSource> blocks,
+                  std::span<const BlockStep> steps, ThreadPool& pool);
+
+  std::int64_t column_granule() const override { return kernels_.panel; }
+  void Multiply(const BlockActivations& x, std::int64_t first_row, std::int64_t rows,
+                std::int64_t chunk, proto::Range columns, float* y) const override;
+
+ private:
+  struct Chunk {
+    std::int64_t width = 0;
+    std::int64_t first_output = 0;  // Includes the padding of all earlier chunks.
+  };
+  struct Block {
+    std::int64_t in = 0;
+    std::int64_t before = 0;  // Inputs of the blocks before it.
+    BlockStep step;
+  };
+
+  /// Reads a block's part of a chunk into `rows`, and packs it.
+  void PackChunk(const Kernels& kernels, const WeightSource& source, std::size_t block,
+                 std::int64_t index, float* rows);
+
+  const Int8ProductKernels& kernels_;
+  std::vector<Block> blocks_;
+  std::int64_t in_ = 0;  // Of all blocks.
+  std::vector<Chunk> chunks_;
+  std::int64_t outputs_ = 0;           // With padding.
+  AlignedBuffer<std::int8_t> packed_;  // [panels of all chunks][blocks]
+  std::vector<float> scales_;          // [blocks][outputs_]
+  std::vector<std::int32_t> offsets_;  // [blocks][outputs_]
+};
+
+}  // namespace scorecast::shard
