@@ -16,7 +16,6 @@ void AddOverRanks(RowExchange& exchange, std::int64_t summand_row_bytes, std::sp
   const std::size_t most =
       std::min(static_cast<std::size_t>(summand_row_bytes) / sizeof(float), sums.size());
   const RowSlices owners = exchange.Even(1);
-  // Rows of one size only: the exchange keeps an MPI type for each size.
   const std::span<float> sum = sums.first(most);
   const RowPlane plane = {reinterpret_cast<std::byte*>(sum.data()),
                           static_cast<std::int64_t>(sum.size_bytes())};

@@ -11,6 +11,10 @@ namespace {
 
 /// Seconds between two polls. Tasks of small models take less than a poll does.
 constexpr double kPollPause = 20e-6;
+/// Bytes of a message, unless one row has more. Open MPI sends so many over TCP at once. A larger
+/// message begins with a question, and on a slow network question and answer wait behind rows that
+/// are on their way in either direction, while nothing of this message is sent.
+constexpr std::int64_t kMessageBytes = std::int64_t{60} << 10;
 constexpr int kTag = 0;  // MPI keeps messages from one rank to another in order.
 
 int Count(std::int64_t n) {
@@ -18,12 +22,14 @@ int Count(std::int64_t n) {
   return static_cast<int>(n);
 }
 
-/// One row as an MPI element, so that counts are in rows and messages may exceed 2 GiB.
-MPI_Datatype RowType(std::int64_t bytes) {
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Type_contiguous(Count(bytes), MPI_BYTE, &type);
-  MPI_Type_commit(&type);
-  return type;
+/// Calls body(first byte, bytes) for each message of `rows` rows. Sender and receiver have the same
+/// messages.
+template <typename Body>
+void ForEachMessage(std::int64_t rows, std::int64_t row_bytes, const Body& body) {
+  const std::int64_t most = std::max(kMessageBytes / row_bytes, std::int64_t{1});
+  for (std::int64_t first = 0; first < rows; first += most) {
+    body(first * row_bytes, Count(std::min(most, rows - first) * row_bytes));
+  }
 }
 
 }  // namespace
@@ -44,16 +50,9 @@ RowMessages::RowMessages(const proto::Communicator& group, int ranks_a_host, con
     }
   });
   comm_ = group.Duplicate();
-  summand_row_ = RowType(sizes.summand_bytes);
 }
 
-RowMessages::~RowMessages() {
-  for (auto& [bytes, type] : shared_rows_of_) {
-    MPI_Type_free(&type);
-  }
-  MPI_Type_free(&summand_row_);
-  MPI_Comm_free(&comm_);
-}
+RowMessages::~RowMessages() { MPI_Comm_free(&comm_); }
 
 void RowMessages::Touch(std::int64_t rows, ThreadPool& pool) {
   const auto bytes = static_cast<std::size_t>((hosts_ - 1) * ((rows + ranks_ - 1) / ranks_) *
@@ -69,7 +68,7 @@ void RowMessages::BeginReceiving(const RowSlices& owners) {
   std::byte* next = received_.data();
   for (int host = 0; host < hosts_; ++host) {
     if (host != own_host_) {
-      Receive(next, own_rows, summand_row_, host, of_sums_);
+      Receive(next, own_rows, sizes_.summand_bytes, host, of_sums_);
       sums_[static_cast<std::size_t>(host)] = next;
       next += own_rows * sizes_.summand_bytes;
     }
@@ -85,7 +84,7 @@ std::byte* RowMessages::RoomFor(std::int64_t rows) {
 }
 
 void RowMessages::SendSums(int host, const std::byte* sums, std::int64_t rows) {
-  Send(sums, rows, summand_row_, host, of_sums_);
+  Send(sums, rows, sizes_.summand_bytes, host, of_sums_);
 }
 
 void RowMessages::EndSums() { Wait(of_sums_); }
@@ -96,7 +95,6 @@ void RowMessages::BeginShare(const RowSlices& owners, std::span<const RowPlane> 
     if (plane.row_bytes == 0) {
       continue;
     }
-    const MPI_Datatype row = SharedRow(plane.row_bytes);
     const auto at = [&plane](proto::Range rows) {
       return plane.data + rows.begin * plane.row_bytes;
     };
@@ -104,12 +102,12 @@ void RowMessages::BeginShare(const RowSlices& owners, std::span<const RowPlane> 
     for (int host = 0; host < hosts_; ++host) {
       if (host != own_host_) {
         const proto::Range rows = OfLane(owners, host);
-        Receive(at(rows), rows.size(), row, host, requests);
+        Receive(at(rows), rows.size(), plane.row_bytes, host, requests);
       }
     }
     // Every host begins with the next one, so that not all send to the first at once.
     for (int step = 1; step < hosts_; ++step) {
-      Send(at(own), own.size(), row, (own_host_ + step) % hosts_, requests);
+      Send(at(own), own.size(), plane.row_bytes, (own_host_ + step) % hosts_, requests);
     }
   }
 }
@@ -152,28 +150,20 @@ void RowMessages::Wait(Requests& requests) {
   }
 }
 
-void RowMessages::Send(const std::byte* rows, std::int64_t count, MPI_Datatype row, int host,
+void RowMessages::Send(const std::byte* rows, std::int64_t count, std::int64_t row_bytes, int host,
                        Requests& requests) {
-  if (count > 0) {
-    MPI_Isend(rows, Count(count), row, RankOn(host), kTag, comm_,
+  ForEachMessage(count, row_bytes, [&](std::int64_t at, int bytes) {
+    MPI_Isend(rows + at, bytes, MPI_BYTE, RankOn(host), kTag, comm_,
               &requests.emplace_back(MPI_REQUEST_NULL));
-  }
+  });
 }
 
-void RowMessages::Receive(std::byte* rows, std::int64_t count, MPI_Datatype row, int host,
+void RowMessages::Receive(std::byte* rows, std::int64_t count, std::int64_t row_bytes, int host,
                           Requests& requests) {
-  if (count > 0) {
-    MPI_Irecv(rows, Count(count), row, RankOn(host), kTag, comm_,
+  ForEachMessage(count, row_bytes, [&](std::int64_t at, int bytes) {
+    MPI_Irecv(rows + at, bytes, MPI_BYTE, RankOn(host), kTag, comm_,
               &requests.emplace_back(MPI_REQUEST_NULL));
-  }
-}
-
-MPI_Datatype RowMessages::SharedRow(std::int64_t bytes) {
-  const auto [type, is_new] = shared_rows_of_.try_emplace(bytes, MPI_DATATYPE_NULL);
-  if (is_new) {
-    type->second = RowType(bytes);
-  }
-  return type->second;
+  });
 }
 
 }  // namespace scorecast::shard

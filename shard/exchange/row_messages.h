@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -19,7 +18,7 @@ namespace scorecast::shard {
 
 /// The messages of a RowExchange between hosts with equally many consecutive ranks. Messages go
 /// only between ranks of one lane: those that have the same place among the ranks of their hosts.
-/// Messages without rows are not sent.
+/// Many rows are several messages, and no rows are none.
 class RowMessages {
  public:
   /// Collective. Throws StartupError, on every rank, if one of them lacks the memory.
@@ -68,11 +67,11 @@ class RowMessages {
  private:
   using Requests = std::vector<MPI_Request>;
 
-  MPI_Datatype SharedRow(std::int64_t bytes);
   int RankOn(int host) const { return host * ranks_a_host_ + lane_; }
-  void Send(const std::byte* rows, std::int64_t count, MPI_Datatype row, int host,
+  void Send(const std::byte* rows, std::int64_t count, std::int64_t row_bytes, int host,
             Requests& requests);
-  void Receive(std::byte* rows, std::int64_t count, MPI_Datatype row, int host, Requests& requests);
+  void Receive(std::byte* rows, std::int64_t count, std::int64_t row_bytes, int host,
+               Requests& requests);
   static void Test(Requests& requests);
   static void Wait(Requests& requests);
 
@@ -91,8 +90,6 @@ class RowMessages {
   double poll_seconds_ = 0;
   double next_poll_ = 0;  // In seconds of MPI_Wtime.
   MPI_Comm comm_ = MPI_COMM_NULL;
-  MPI_Datatype summand_row_ = MPI_DATATYPE_NULL;
-  std::map<std::int64_t, MPI_Datatype> shared_rows_of_;  // The key is the number of bytes of a row.
 };
 
 }  // namespace scorecast::shard
