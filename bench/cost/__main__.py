@@ -29,7 +29,9 @@ from bench.worker_process import WorkerFailed, WorkerProcess, write_random_model
 
 GBIT_OF_RATE = {"100mbit": 0.1, "1gbit": 1.0, "10gbit": 10.0}
 FULL_RATE = 1000.0  # Gbit/s: the memory of this machine is the limit.
-BURST = "32kb"  # Small beside the messages of an exchange, so that a limited rate is one.
+# Small beside what an exchange sends, so that a limited rate is one; a millisecond of 1 Gbit/s, because the timer of the limit
+# waits for cores that are busy.
+BURST = "128kb"
 TIMED = [Layout(1, 1, 1), Layout(1, 2, 1), Layout(2, 1, 1)]
 SHARED_CORES = [Layout(1, 4, 1), Layout(1, 8, 1), Layout(2, 2, 1), Layout(2, 4, 1), Layout(4, 1, 1), Layout(4, 2, 1)]
 

@@ -131,11 +131,11 @@ class Hosts:
 
     def set_rate(self, rate: str | None, burst: str = "256kb") -> None:
         """Limits what each host sends, in the notation of tc ("1gbit"). None removes the limit. After a pause, `burst`
-        bytes are sent at once."""
+        bytes are sent at once. The queue is long, because a host does not drop what its own card has not sent yet."""
         for host in self.hosts:
             if rate:
                 host.run("tc", "qdisc", "replace", "dev", CABLE, "root", "tbf", "rate", rate, "burst", burst,
-                         "latency", "20ms")
+                         "latency", "1s")
             else:
                 # Fails if there is no limit, which is fine.
                 subprocess.run(host.command("tc", "qdisc", "delete", "dev", CABLE, "root"),

@@ -245,7 +245,8 @@ ordered_json JsonOf(const LayoutCost& cost, const Cluster& cluster) {
             {"other", pass.other},
             {"on_host", pass.on_host},
             {"bandwidth", pass.bandwidth},
-            {"latency", pass.latency}}}};
+            {"latency", pass.latency},
+            {"overlapped", pass.overlapped}}}};
 }
 
 ordered_json JsonOf(const LayoutCost* cost, int hosts, const Cluster& cluster) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "launcher/cost/wire.h"
+#include "shard/model/pass_cut.h"
 
 namespace scorecast::launcher {
 namespace {
@@ -37,14 +39,15 @@ struct RankSeconds {
 }  // namespace
 
 std::string_view PassCost::Limit() const {
+  const double between = std::max(bandwidth + latency, std::numeric_limits<double>::min());
   const std::array<std::pair<double, std::string_view>, 7> parts = {
       {{operations, "instructions"},
        {weights, "memory bandwidth"},
        {attention, "attention"},
        {other, "rows and passes"},
        {on_host, "exchange on a host"},
-       {bandwidth, "network bandwidth"},
-       {latency, "network latency"}}};
+       {bandwidth - overlapped * bandwidth / between, "network bandwidth"},
+       {latency - overlapped * latency / between, "network latency"}}};
   return std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; })->second;
 }
 
@@ -75,14 +78,21 @@ PassCost CostOf(const proto::ModelConfig& config, const shard::HeldWeights& weig
   cost.on_host += sent_sums / threads;
   cost.host_bytes = wire.host_bytes;
   if (layout.hosts > 1) {
-    const double visible = 1 - hosts.overlapped;
     const double network = hosts.bandwidth > 0 ? kWithHeaders / hosts.bandwidth : 0;
     // All ranks of a host send, each an equal part.
-    cost.bandwidth =
-        visible * wire.host_bytes * std::max(network, rates.sent_byte / layout.ranks_a_host);
+    cost.bandwidth = wire.host_bytes * std::max(network, rates.sent_byte / layout.ranks_a_host);
     // In each exchange a rank waits for one trip, and handles a message of each other host.
-    cost.latency = visible * wire.messages * rates.message.value_or(kAssumedMessage) +
-                   (visible * wire.exchanges + kTripsOfPass) * hosts.latency;
+    const double messages = wire.messages * rates.message.value_or(kAssumedMessage);
+    cost.latency = messages + (wire.exchanges + kTripsOfPass) * hosts.latency;
+    // Half of a pass is computed while the rows of the other half travel, but for the first half of
+    // the first exchange. What the calibrations have is time for which ranks wait nevertheless.
+    if (work.rows >= shard::kLeastRowsOfCutPass) {
+      const double waited = messages + wire.host_bytes * rates.sent_byte / layout.ranks_a_host +
+                            kTripsOfPass * hosts.latency;
+      const double steps = 4 * static_cast<double>(config.num_hidden_layers());
+      cost.overlapped =
+          std::min(cost.bandwidth + cost.latency - waited, cost.computation() * (1 - 1 / steps));
+    }
   }
 
   for (int rank = 0; rank < layout.ranks(); ++rank) {

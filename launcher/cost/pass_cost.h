@@ -15,9 +15,6 @@ struct Hosts {
   double bandwidth = 0;  ///< Bytes per second in each direction of a host's card, with headers.
   double latency = 0;    ///< Seconds of a message beyond those of the calibration.
   double memory_bandwidth = 0;  ///< Bytes per second that all cores of a host read; 0: no limit.
-  /// Part of the network's time in which ranks compute, beyond that in the calibration's passes,
-  /// whose time in exchanges is only what the ranks wait for.
-  double overlapped = 0;
 };
 
 // Rates that no calibration has measured.
@@ -33,11 +30,14 @@ struct PassCost {
   double on_host = 0;      ///< Exchanges with ranks of the same host, and sums for other hosts.
   double bandwidth = 0;    ///< Sending bytes to other hosts.
   double latency = 0;      ///< Messages to other hosts.
+  double overlapped = 0;   ///< The part of the last two in which the ranks compute.
   double host_bytes = 0;   ///< Bytes that a host sends, without headers.
   double cpu_seconds = 0;  ///< CPU time of all ranks' threads together, without waiting.
 
-  double communication() const { return on_host + bandwidth + latency; }
-  double seconds() const { return weights + operations + attention + other + communication(); }
+  double computation() const { return weights + operations + attention + other; }
+  /// What ranks wait for.
+  double communication() const { return on_host + bandwidth + latency - overlapped; }
+  double seconds() const { return computation() + communication(); }
   /// What takes the most of the time, for example "network bandwidth".
   std::string_view Limit() const;
 };

@@ -176,8 +176,6 @@ TEST(PassCost, IsBoundedByNetworkAndMemory) {
   const PassCost late = cost({.bandwidth = 1e12, .latency = 1}, two_hosts, 1);
   EXPECT_NEAR(late.latency, 13 + 9 * 1e-5, 1e-9);
   EXPECT_EQ(late.Limit(), "network latency");
-  EXPECT_NEAR(cost({.bandwidth = 0.1e9 / 8, .overlapped = 0.75}, two_hosts, 1).bandwidth,
-              slow.bandwidth / 4, 1e-9);
 
   const PassShare whole = ShareOf(Small(), weights, {}, 0, work);
   EXPECT_NEAR(cost({}, {.threads = 4}, 1).weights, whole.weight_bytes * 1e-10 / 4, 1e-15);
@@ -185,6 +183,26 @@ TEST(PassCost, IsBoundedByNetworkAndMemory) {
   EXPECT_NEAR(crowded.weights, 3 * whole.weight_bytes / 1e6, 1e-9);
   EXPECT_EQ(crowded.Limit(), "memory bandwidth");
   EXPECT_EQ(crowded.communication(), 0);
+}
+
+TEST(PassCost, RanksOfLargePassesComputeWhileRowsTravel) {
+  const shard::HeldWeights weights = Held(Precision::kFloat32);
+  const auto cost = [&](std::int64_t rows, double bandwidth) {
+    return CostOf(Small(), weights, kRates, {.bandwidth = bandwidth}, {.hosts = 2}, 1,
+                  {.rows = rows, .keys = 50 * rows, .reads = 10});
+  };
+  EXPECT_EQ(cost(127, 1e6).overlapped, 0);
+  // A slow network is always busy.
+  const PassCost slow = cost(128, 1e6);
+  const double steps = 4.0 * static_cast<double>(Small().num_hidden_layers());
+  EXPECT_NEAR(slow.seconds() - slow.on_host,
+              slow.bandwidth + slow.latency + slow.computation() / steps, 1e-9);
+  // On a fast one, ranks wait for what the calibrations have.
+  const PassCost fast = cost(128, 1e12);
+  EXPECT_NEAR(fast.overlapped, 0, 1e-12);
+  const PassCost between = cost(128, 1e9);
+  EXPECT_GT(between.bandwidth, fast.bandwidth);
+  EXPECT_NEAR(between.seconds(), fast.seconds(), 1e-12);
 }
 
 TEST(PassCost, HasTheCpuTimeOfAllThreads) {
