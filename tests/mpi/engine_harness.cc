@@ -40,6 +40,11 @@ shard::CpuFeatures FeaturesOfTests() {
   return set->needs & features;  // Without some of them, the tests run with the next set.
 }
 
+int RanksAHostOfTests() {
+  const char* ranks = std::getenv("SCORECAST_TEST_RANKS_A_HOST");
+  return ranks == nullptr ? shard::RowExchange::kAsTheyAre : std::stoi(ranks);
+}
+
 Engine::Engine(const std::filesystem::path& model_dir, Options options)
     : Engine(model_dir, proto::LoadModelConfig(model_dir), options) {}
 

@@ -31,6 +31,10 @@ proto::PlanLimits TestLimits(std::int32_t max_rows);
 /// environment names.
 shard::CpuFeatures FeaturesOfTests();
 
+/// Ranks that have a host of their own: SCORECAST_TEST_RANKS_A_HOST in the environment, or as the
+/// ranks are.
+int RanksAHostOfTests();
+
 /// The engine of a model directory on all ranks of the job. Every rank calls the same methods with
 /// the same arguments.
 class Engine {
@@ -42,7 +46,7 @@ class Engine {
     shard::CpuFeatures features = FeaturesOfTests();
     shard::Precision precision = shard::Precision::kFloat32;
     /// As if so many ranks had a host of their own.
-    int ranks_a_host = shard::RowExchange::kAsTheyAre;
+    int ranks_a_host = RanksAHostOfTests();
     proto::Sharding sharding = proto::Sharding::kEven;
     std::int64_t max_logit_bytes = proto::kMaxLogitBytes;
     bool has_checksums = false;
