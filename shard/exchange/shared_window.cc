@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <span>
+#include <string_view>
 
 #include <linux/futex.h>
 #include <linux/magic.h>
@@ -101,6 +102,13 @@ bool IsUnified(MPI_Win window) {
   return is_set != 0 && *model == MPI_WIN_UNIFIED;
 }
 
+/// Whether mpirun was told that ranks which wait should leave their cores to others. Open MPI asks
+/// for that if it sees more ranks than cores; it cannot see other jobs and containers.
+bool ShouldYield() {
+  const char* value = std::getenv("OMPI_MCA_mpi_yield_when_idle");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
 void SpinOnce() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -180,7 +188,8 @@ proto::Expected<std::unique_ptr<SharedWindow>, std::string> SharedWindow::Make(
 SharedWindow::SharedWindow(MPI_Comm comm, MPI_Win window) : comm_(comm), window_(window) {
   int ranks = 1;
   MPI_Comm_size(comm_, &ranks);
-  most_spins_ = ranks <= sysconf(_SC_NPROCESSORS_ONLN) ? kSpins : kSpinsOversubscribed;
+  const bool has_cores = ranks <= sysconf(_SC_NPROCESSORS_ONLN) && !ShouldYield();
+  most_spins_ = has_cores ? kSpins : kSpinsOversubscribed;
   for (int r = 0; r < ranks; ++r) {
     bases_.push_back(SegmentOf(window_, r));
   }
