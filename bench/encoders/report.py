@@ -45,7 +45,7 @@ class Run:
     kernel: str  # The value of --kernel.
     rounds: int
     threads: int
-    max_pass_ms: int  # Of the service with which others are compared.
+    max_pass_ms: int  # --max-pass-ms of the service with which others are compared.
     host: str = field(default_factory=platform.node)
     cpu: str = field(default_factory=cpu)
     load_before: list[float] = field(default_factory=lambda: list(os.getloadavg()))

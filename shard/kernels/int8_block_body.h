@@ -22,7 +22,7 @@ struct BlockTile {
   const Int8BlockProduct* product = nullptr;
   std::int64_t row = 0;  // The first row.
   std::int64_t panel = 0;
-  std::int64_t columns = 0;  // Of the panel; the last one may be narrower than others.
+  std::int64_t columns = 0;  // The last panel may have fewer than kPanel.
 };
 
 /// What is added to the products of a block, and where the sums go.
@@ -37,33 +37,13 @@ struct BlockSum {
 template <int kHeight>
 HWY_NOINLINE void OneBlock(const Int8Block& block, const BlockTile& tile, const BlockSum& to) {
   Ints sums[kHeight][kVectors];
-  HWY_UNROLL(16)
-  for (int row = 0; row < kHeight; ++row) {
-    HWY_UNROLL(16)
-    for (int v = 0; v < kVectors; ++v) {
-      sums[row][v] = hn::Zero(kTag);
-    }
-  }
+  Clear(sums);
   const std::int64_t stride = block.in;
   const std::uint8_t* x = block.x + tile.row * stride;
   const std::int8_t* weights = block.packed + tile.panel * tile.product->panel_bytes;
   const std::int64_t steps = block.in / kStep;
   for (std::int64_t step = 0; step < steps; ++step) {
-    Weights w[kVectors];
-    HWY_UNROLL(16)
-    for (int v = 0; v < kVectors; ++v) {
-      w[v] = Read(weights + v * kLanes * kStep);
-    }
-    HWY_UNROLL(16)
-    for (int row = 0; row < kHeight; ++row) {
-      std::int32_t numbers = 0;
-      std::memcpy(&numbers, x + row * stride, sizeof(numbers));
-      const Ints broadcast = hn::Set(kTag, numbers);
-      HWY_UNROLL(16)
-      for (int v = 0; v < kVectors; ++v) {
-        sums[row][v] = AddProducts(sums[row][v], broadcast, w[v]);
-      }
-    }
+    AddStep(x, stride, weights, sums);
     x += kStep;
     weights += kPanel * kStep;
   }
@@ -73,11 +53,8 @@ HWY_NOINLINE void OneBlock(const Int8Block& block, const BlockTile& tile, const 
   for (int row = 0; row < kHeight; ++row) {
     HWY_UNROLL(16)
     for (int v = 0; v < kVectors; ++v) {
-      const Floats number = hn::ConvertTo(
-          FloatTag(), hn::Sub(sums[row][v], hn::LoadU(kTag, block.offsets + column + v * kLanes)));
-      const Floats scale =
-          hn::Mul(Load(block.scales + column + v * kLanes), Broadcast(row_scales[row]));
-      Floats sum = hn::Mul(number, scale);
+      Floats sum = Dequantized(sums[row][v], block.offsets + column + v * kLanes,
+                               block.scales + column + v * kLanes, row_scales[row]);
       for (int last = to.joins - 1; last >= 0; --last) {
         sum = hn::Add(Load(to.waiting + (last * kHeight + row) * kPanel + v * kLanes), sum);
       }
@@ -99,7 +76,8 @@ void AllBlocks(const BlockTile& tile) {
     const bool fits = block.is_result && tile.columns == kPanel;
     // The sum replaces the lowest of what waited for it: each number is read before it is written.
     float* to = fits ? result : waiting[depth];
-    OneBlock<kHeight>(block, tile, {waiting[depth], block.joins, to, fits ? product.columns : kPanel});
+    OneBlock<kHeight>(block, tile,
+                      {waiting[depth], block.joins, to, fits ? product.columns : kPanel});
     if (!block.is_result) {
       ++depth;
       continue;

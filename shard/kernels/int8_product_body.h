@@ -165,10 +165,8 @@ struct Part {
   const std::int32_t* offsets = nullptr;
 };
 
-/// A tile of one panel. W is int8, or Weight if the weights are widened.
-template <int kHeight, typename W>
-void Tile(const Part& part, const W* weights) {
-  Ints sums[kHeight][kVectors];
+template <int kHeight>
+HWY_INLINE void Clear(Ints (&sums)[kHeight][kVectors]) {
   HWY_UNROLL(16)
   for (int row = 0; row < kHeight; ++row) {
     HWY_UNROLL(16)
@@ -176,24 +174,45 @@ void Tile(const Part& part, const W* weights) {
       sums[row][v] = hn::Zero(kTag);
     }
   }
+}
+
+/// Adds the products of one step of some rows, which are `stride` numbers apart, and of a panel.
+template <int kHeight, typename W>
+HWY_INLINE void AddStep(const Staged* x, std::int64_t stride, const W* weights,
+                        Ints (&sums)[kHeight][kVectors]) {
+  Weights w[kVectors];
+  HWY_UNROLL(16)
+  for (int v = 0; v < kVectors; ++v) {
+    w[v] = Read(weights + v * kLanes * kStep);
+  }
+  HWY_UNROLL(16)
+  for (int row = 0; row < kHeight; ++row) {
+    std::int32_t numbers = 0;
+    std::memcpy(&numbers, x + row * stride, sizeof(numbers));
+    const Ints broadcast = hn::Set(kTag, numbers);
+    HWY_UNROLL(16)
+    for (int v = 0; v < kVectors; ++v) {
+      sums[row][v] = AddProducts(sums[row][v], broadcast, w[v]);
+    }
+  }
+}
+
+/// The float32 products of a vector of outputs in one row.
+HWY_INLINE Floats Dequantized(Ints sum, const std::int32_t* offsets, const float* scales,
+                              float row_scale) {
+  const Floats product = hn::ConvertTo(FloatTag(), hn::Sub(sum, hn::LoadU(kTag, offsets)));
+  return hn::Mul(product, hn::Mul(Load(scales), Broadcast(row_scale)));
+}
+
+/// A tile of one panel. W is int8, or Weight if the weights are widened.
+template <int kHeight, typename W>
+void Tile(const Part& part, const W* weights) {
+  Ints sums[kHeight][kVectors];
+  Clear(sums);
   const Staged* x = part.x;
   const std::int8_t* ahead = part.ahead;
   for (std::int64_t step = 0; step < part.steps; ++step) {
-    Weights w[kVectors];
-    HWY_UNROLL(16)
-    for (int v = 0; v < kVectors; ++v) {
-      w[v] = Read(weights + v * kLanes * kStep);
-    }
-    HWY_UNROLL(16)
-    for (int row = 0; row < kHeight; ++row) {
-      std::int32_t numbers = 0;
-      std::memcpy(&numbers, x + row * kBlock, sizeof(numbers));
-      const Ints broadcast = hn::Set(kTag, numbers);
-      HWY_UNROLL(16)
-      for (int v = 0; v < kVectors; ++v) {
-        sums[row][v] = AddProducts(sums[row][v], broadcast, w[v]);
-      }
-    }
+    AddStep(x, kBlock, weights, sums);
     hwy::Prefetch(ahead);
     x += kStep;
     weights += kPanel * kStep;
@@ -212,10 +231,9 @@ void Tile(const Part& part, const W* weights) {
         hn::StoreU(sum, kTag, to + v * kLanes);
         continue;
       }
-      const Floats product =
-          hn::ConvertTo(FloatTag(), hn::Sub(sum, hn::LoadU(kTag, part.offsets + v * kLanes)));
-      const Floats scale = hn::Mul(Load(part.scales + v * kLanes), Broadcast(part.row_scales[row]));
-      Store(hn::Mul(product, scale), reinterpret_cast<float*>(to + v * kLanes));
+      Store(Dequantized(sum, part.offsets + v * kLanes, part.scales + v * kLanes,
+                        part.row_scales[row]),
+            reinterpret_cast<float*>(to + v * kLanes));
     }
   }
 }
