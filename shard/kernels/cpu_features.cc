@@ -6,6 +6,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace scorecast::shard {
 namespace {
@@ -37,7 +41,8 @@ struct CpuId {
 
 bool HasBit(unsigned bits, int bit) { return ((bits >> bit) & 1U) != 0; }
 
-/// Whether the operating system saves and restores the tiles of AMX.
+/// Whether the operating system saves and restores the tiles of AMX. Linux does so from now on, in
+/// all threads of a process that asks for it.
 bool SystemKeepsTiles() {
   if (!HasBit(CpuId(1, 0).ecx, 27)) {  // OSXSAVE: there is an XGETBV.
     return false;
@@ -46,7 +51,16 @@ bool SystemKeepsTiles() {
   unsigned high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   constexpr unsigned kTiles = 3U << 17U;  // XTILECFG and XTILEDATA
-  return (low & kTiles) == kTiles;
+  if ((low & kTiles) != kTiles) {
+    return false;
+  }
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return true;
+#endif
 }
 
 #endif

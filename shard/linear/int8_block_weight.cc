@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "proto/base/check.h"
+#include "shard/kernels/amx_blocks.h"
+
 namespace scorecast::shard {
 static_assert(kMostTileRows <= kMostInt8Rows);
 
@@ -22,9 +25,12 @@ bool Int8BlockWeight::Supports(const Kernels& kernels, std::span<const WeightSou
   });
 }
 
-Int8BlockWeight::Int8BlockWeight(const Kernels& kernels, std::span<const WeightSource> blocks,
+Int8BlockWeight::Int8BlockWeight(const Kernels& kernels, bool uses_amx,
+                                 std::span<const WeightSource> blocks,
                                  std::span<const BlockStep> steps, ThreadPool& pool)
-    : kernels_(kernels.int8_products) {
+    : kernels_(kernels.int8_products), uses_amx_(uses_amx) {
+  proto::Check(!uses_amx || (kernels_.panel == kAmxPanel && kernels_.step == kAmxStep),
+               "AMX has the layout of the kernels");
   for (std::size_t block = 0; block < blocks.size(); ++block) {
     blocks_.push_back({.in = blocks[block].in, .before = in_, .step = steps[block]});
     in_ += blocks[block].in;
@@ -86,13 +92,15 @@ void Int8BlockWeight::Multiply(const BlockActivations& x, std::int64_t first_row
                       .joins = own.step.joins,
                       .is_result = own.step.is_result});
   }
-  kernels_.multiply_blocks({.blocks = blocks.data(),
-                            .count = static_cast<std::int64_t>(blocks.size()),
-                            .panel_bytes = in_ * kernels_.panel,
-                            .rows = rows,
-                            .columns = columns.size(),
-                            .y = y,
-                            .result_size = RoundUpRows(rows) * columns.size()});
+  const auto multiply =
+      uses_amx_ && rows >= kAmxRows ? kMultiplyBlocksWithAmx : kernels_.multiply_blocks;
+  multiply({.blocks = blocks.data(),
+            .count = static_cast<std::int64_t>(blocks.size()),
+            .panel_bytes = in_ * kernels_.panel,
+            .rows = rows,
+            .columns = columns.size(),
+            .y = y,
+            .result_size = RoundUpRows(rows) * columns.size()});
 }
 
 }  // namespace scorecast::shard

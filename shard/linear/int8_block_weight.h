@@ -19,8 +19,9 @@ class Int8BlockWeight : public PackedBlocks {
   static bool Supports(const Kernels& kernels, std::span<const WeightSource> blocks,
                        std::span<const BlockStep> steps);
 
-  /// Reads, rounds and packs the blocks on all threads of the pool.
-  Int8BlockWeight(const Kernels& kernels, std::span<const WeightSource> blocks,
+  /// Reads, rounds and packs the blocks on all threads of the pool. With `uses_amx`, products of
+  /// kAmxRows and more are computed by kMultiplyBlocksWithAmx, with the same bits.
+  Int8BlockWeight(const Kernels& kernels, bool uses_amx, std::span<const WeightSource> blocks,
                   std::span<const BlockStep> steps, ThreadPool& pool);
 
   std::int64_t column_granule() const override { return kernels_.panel; }
@@ -43,6 +44,7 @@ class Int8BlockWeight : public PackedBlocks {
                  std::int64_t index, float* rows);
 
   const Int8ProductKernels& kernels_;
+  bool uses_amx_;
   std::vector<Block> blocks_;
   std::int64_t in_ = 0;  // Of all blocks.
   std::vector<Chunk> chunks_;

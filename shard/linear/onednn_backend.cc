@@ -7,6 +7,7 @@
 #include <dnnl.hpp>
 
 #include "shard/linear/gemm_backend.h"
+#include "shard/linear/int8_block_weight.h"
 #include "shard/linear/onednn_product.h"
 #include "shard/runtime/aligned_buffer.h"
 
@@ -183,10 +184,14 @@ std::unique_ptr<PackedBlocks> OneDnnBackend::PackBlocks(Precision precision,
                                                         ThreadPool& pool) {
   const OneDnnProduct* product =
       Product(precision, blocks.front().widths.front(), blocks.front().in);
-  if (product != nullptr && product->kernel().find("amx") != std::string::npos) {
+  const bool uses_amx = product != nullptr && product->kernel().find("amx") != std::string::npos;
+  if (!uses_amx || precision != Precision::kInt8) {
+    return other_.PackBlocks(precision, blocks, steps, pool);
+  }
+  if (!Int8BlockWeight::Supports(kernels_, blocks, steps)) {
     return nullptr;
   }
-  return other_.PackBlocks(precision, blocks, steps, pool);
+  return std::make_unique<Int8BlockWeight>(kernels_, uses_amx, blocks, steps, pool);
 }
 
 }  // namespace scorecast::shard

@@ -30,7 +30,7 @@ class OneDnnBackend : public GemmBackend {
 
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
-  /// By `other`, unless oneDNN multiplies int8 in tiles of AMX.
+  /// By our own kernels, because oneDNN computes each block by itself. With AMX if oneDNN uses it.
   std::unique_ptr<PackedBlocks> PackBlocks(Precision precision,
                                            std::span<const WeightSource> blocks,
                                            std::span<const BlockStep> steps,

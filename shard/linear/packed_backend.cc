@@ -29,7 +29,7 @@ std::unique_ptr<PackedBlocks> PackedBackend::PackBlocks(Precision precision,
   if (precision != Precision::kInt8 || !Int8BlockWeight::Supports(kernels_, blocks, steps)) {
     return nullptr;
   }
-  return std::make_unique<Int8BlockWeight>(kernels_, blocks, steps, pool);
+  return std::make_unique<Int8BlockWeight>(kernels_, /*uses_amx=*/false, blocks, steps, pool);
 }
 
 std::string PackedBackend::Description(Precision precision) const {

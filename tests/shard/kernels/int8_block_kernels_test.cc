@@ -1,5 +1,5 @@
 // Products of blocks in int8, and their sums: equal to a plain computation of each block, added up
-// in float32, in every kernel set that has them.
+// in float32, in every kernel set that has them, and by AMX.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shard/kernels/amx_blocks.h"
 #include "shard/kernels/kernels.h"
 #include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
@@ -39,9 +40,22 @@ struct Arrays {
   }
 };
 
+using Multiply = void (*)(const Int8BlockProduct& product);
+
 class Int8BlockTest : public KernelsTest {
  protected:
   void Check(std::int64_t rows, std::int64_t columns, const std::vector<Int8Block>& steps) {
+    Check(rows, columns, steps, kernels_.int8_products.multiply_blocks);
+    if (rows >= kAmxRows && kernels_.int8_products.panel == kAmxPanel &&
+        DetectCpuFeatures().Contain({CpuFeature::kAmxInt8})) {
+      SCOPED_TRACE("AMX");
+      Check(rows, columns, steps, kMultiplyBlocksWithAmx);
+    }
+  }
+
+ private:
+  void Check(std::int64_t rows, std::int64_t columns, const std::vector<Int8Block>& steps,
+             Multiply multiply) {
     SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(columns) + " columns, " +
                  std::to_string(steps.size()) + " blocks");
     const Int8ProductKernels& kernels = kernels_.int8_products;
@@ -74,13 +88,13 @@ class Int8BlockTest : public KernelsTest {
       results += blocks[i].is_result ? 1 : 0;
     }
     std::vector<float> y(Size(results * rows * columns));
-    kernels.multiply_blocks({.blocks = blocks.data(),
-                             .count = static_cast<std::int64_t>(blocks.size()),
-                             .panel_bytes = kernels.panel * in,
-                             .rows = rows,
-                             .columns = columns,
-                             .y = y.data(),
-                             .result_size = rows * columns});
+    multiply({.blocks = blocks.data(),
+              .count = static_cast<std::int64_t>(blocks.size()),
+              .panel_bytes = kernels.panel * in,
+              .rows = rows,
+              .columns = columns,
+              .y = y.data(),
+              .result_size = rows * columns});
     std::int64_t wrong = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t column = 0; column < columns; ++column) {
@@ -104,7 +118,6 @@ class Int8BlockTest : public KernelsTest {
     EXPECT_EQ(wrong, 0);
   }
 
- private:
   Arrays RandomArrays(std::int64_t rows, std::int64_t columns, std::int64_t padded,
                       std::int64_t in) {
     Arrays arrays;
@@ -138,6 +151,7 @@ TEST_P(Int8BlockTest, EqualsAPlainComputation) {
       {Of(64, 0, true)},
       {Of(64, 0, false), Of(64, 1, true)},
       {Of(4, 0, false), Of(600, 0, false), Of(20, 2, true), Of(8, 0, true)},
+      {Of(64, 0, false), Of(128, 0, false), Of(192, 0, false), Of(60, 3, true), Of(224, 0, true)},
       {Of(32, 0, false), Of(32, 1, false), Of(32, 0, false), Of(32, 2, true), Of(32, 0, false),
        Of(36, 1, true)}};
   for (const std::vector<Int8Block>& blocks : cases) {
@@ -146,6 +160,9 @@ TEST_P(Int8BlockTest, EqualsAPlainComputation) {
     }
     Check(128, 64, blocks);
     Check(17, 1, blocks);
+    for (const std::int64_t rows : {16, 31, 32, 33, 47, 112}) {
+      Check(rows, 33, blocks);
+    }
   }
 }
 
