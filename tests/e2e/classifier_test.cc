@@ -75,7 +75,7 @@ template <typename Check>
 void OnAllRanks(BatchCommand command, const std::vector<EndpointRequest>& requests,
                 const Check& check) {
   command.dtype = "f32";
-  for (const int ranks : {1, 3}) {
+  for (const int ranks : {1, SeveralRanks()}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     command.ranks = ranks;
     const BatchRun run = RunRequests(command, requests);

@@ -1,4 +1,4 @@
-// Requests give the results of other implementations on one rank and on three, and the same results
+// Requests give the results of other implementations on one rank and on several, and the same results
 // on both. engine_golden_test shows the same of the engine on 1, 2, 3 and 4 ranks.
 
 #include <algorithm>
@@ -29,7 +29,6 @@ constexpr double kTolerance = 1e-4;
 /// The promised largest difference between numbers of ranks: absolute for values up to 1, relative
 /// above, because float32 logits are rounded relative to their size.
 constexpr double kRankTolerance = 1e-5;
-constexpr int kRanks[] = {1, 3};
 
 /// [1 + items][labels]: the query's row, if the response has one, then the items' rows.
 std::vector<std::vector<double>> LogProbRows(const json& body) {
@@ -80,11 +79,11 @@ void ExpectTop(const json& found, const std::vector<reference::TopLogProbs>& exp
   }
 }
 
-/// Runs the command on `kRanks`. Every run must score every line and pass `check`.
+/// Runs the command on one rank and on several. Every run must score every line and pass `check`.
 template <typename Check>
 void OnAllRanks(BatchCommand command, const std::vector<json>& bodies, const Check& check) {
   std::optional<BatchRun> alone;
-  for (const int ranks : kRanks) {
+  for (const int ranks : {1, SeveralRanks()}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     command.ranks = ranks;
     command.dtype = "f32";

@@ -19,11 +19,30 @@ Transport TransportUnderTest() {
   return name != nullptr && std::string(name) == "socket" ? Transport::kSocket : Transport::kBatch;
 }
 
+namespace {
+
+/// Options with which mpirun finds the hosts of SCORECAST_TEST_MPIRUN; empty if ranks run here.
+std::vector<std::string> HostOptions() {
+  const char* options = std::getenv("SCORECAST_TEST_MPIRUN");
+  return options == nullptr ? std::vector<std::string>() : LinesOf(options);
+}
+
+}  // namespace
+
+int SeveralRanks() { return HostOptions().empty() ? 3 : 4; }
+
 Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks) {
   Command command;
   if (ranks > 0) {
     command.arguments = {SCORECAST_MPIEXEC,    "--oversubscribe", "--bind-to", "none", "-n",
                          std::to_string(ranks)};
+    const std::vector<std::string> hosts = HostOptions();
+    if (!hosts.empty()) {
+      command.arguments.insert(command.arguments.end(), hosts.begin(), hosts.end());
+      // The first half of the ranks on one host.
+      command.arguments.insert(command.arguments.end(),
+                               {"--map-by", "ppr:" + std::to_string((ranks + 1) / 2) + ":node"});
+    }
     command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                            {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   }

@@ -13,6 +13,10 @@
 
 namespace scorecast::testing {
 
+/// How many ranks tests use that need several, unless their number matters: an odd number here, and
+/// two on each of two hosts with SCORECAST_TEST_MPIRUN.
+int SeveralRanks();
+
 /// The command line of the built executable: alone if `ranks` is 0, else under mpirun.
 Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks = 0);
 

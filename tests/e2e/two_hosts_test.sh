@@ -59,6 +59,25 @@ ends
 test $status -eq 0 || fail "a drain over two hosts ended with $status"
 test ! -e start.json || fail 'the address file was not removed'
 
+echo 'a host lacks the weights, or has a part of them'
+cp -r "$model" "$work/other"
+# refused MESSAGE: h2 has the files of other/, and the service ends with this message of its rank.
+refused() {
+  on h2 mount --bind "$work/other" "$model"
+  status=0
+  mpirun "${MPINET[@]}" --mca orte_tmpdir_base "$work" --bind-to none --hostfile hosts -n 2 \
+    "$scorecast" serve --model "$model" --port 0 --http-port -1 > refused.out 2>&1 || status=$?
+  on h2 umount "$model"
+  test $status -ne 0 || fail 'mpirun ended with 0'
+  grep -qE "^scorecast: rank 1: $model$1" refused.out || fail "nothing says: $1"
+  test "$(grep -c '^scorecast: ' refused.out)" -eq 1 || fail 'there is another message'
+  ! grep -q 'ready: requests' refused.out || fail 'it was ready nevertheless'
+}
+truncate -s -4 "$work/other/model.safetensors"
+refused '/model.safetensors: truncated'
+rm "$work/other/model.safetensors"
+refused ': neither model.safetensors nor model.safetensors.index.json is there'
+
 echo 'power loss: the doorbell ends the other rank'
 serve loss
 "$cluster/netns-up.sh" crash h2
