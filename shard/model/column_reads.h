@@ -27,11 +27,13 @@ std::vector<ColumnSplit> ColumnSplits(const Checkpoint& checkpoint,
                                       const proto::ModelConfig& config, std::int64_t layer,
                                       int ranks, proto::Sharding sharding = proto::Sharding::kEven);
 
-/// What it takes to read all ColumnSplits of a model, in seconds of the slowest rank or host.
-struct ColumnTimes {
-  double by_each_rank = 0;  ///< Every host reads them as a whole.
+/// What the parts of loading a model take, in seconds of the slowest rank or host.
+struct LoadTimes {
+  double by_each_rank = 0;  ///< Every host reads all ColumnSplits as a whole.
   double own_rows = 0;      ///< Every host reads the rows of its ranks only.
+  double others = 0;        ///< Every host reads its part of all other weights.
   double messages = 0;      ///< The ranks send one another their columns.
+  double packing = 0;       ///< The ranks pack what was read.
 };
 
 /// The way that is chosen, and for the log what decided.
@@ -40,8 +42,9 @@ struct ColumnChoice {
   std::string reason;
 };
 
-/// Exchanges if that takes less time.
-ColumnChoice FasterReads(const ColumnTimes& times);
+/// Exchanges if that takes less time. The system reads ahead while a rank packs weights or waits
+/// for messages, so the longer one of these decides.
+ColumnChoice FasterReads(const LoadTimes& times);
 
 /// Measures both ways on a small sample, and chooses the faster one for all. Ranks of one host read
 /// by themselves, because they share what they read; so do all if there is little to read.
