@@ -20,11 +20,11 @@ using proto::Range;
 /// With less to read, measuring would cost more than it saves.
 constexpr std::int64_t kLeastBytes = std::int64_t{64} << 20;
 
-/// Most bytes of one read of the sample, and most reads of the ranks of a host. The reads are
-/// spread over all rows that a rank reads in both ways, because a part of them may be in the page
-/// cache. Disks may give the first megabytes faster than the others.
+/// Most bytes of one read of a sample, and most reads of the ranks of a host. The reads are spread
+/// over all layers, because a part of them may be in the page cache. Disks may give the first
+/// megabytes faster than the others.
 constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
-constexpr std::int64_t kReads = 64;
+constexpr std::int64_t kReads = 32;
 
 /// Bytes of a checkpoint that a thread is assumed to read from the page cache and pack in a second:
 /// `bench/run loading --warm` shows how many it does.
@@ -34,10 +34,10 @@ constexpr double kPackedBytes = 400e6;
 constexpr std::int64_t kSentBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kFirstBytes = std::int64_t{1} << 20;
 
-/// Bytes of all tensors of ColumnSplits, and where the rows lie that this rank reads in both ways.
+/// Where the rows of all ColumnSplits lie: those that this rank reads in both ways, and the others.
 struct SplitParts {
-  std::int64_t bytes = 0;
   std::vector<FilePart> own;
+  std::vector<FilePart> others;
 };
 
 SplitParts AllSplits(const Checkpoint& checkpoint, const proto::ModelConfig& config, int rank,
@@ -46,10 +46,16 @@ SplitParts AllSplits(const Checkpoint& checkpoint, const proto::ModelConfig& con
   for (std::int64_t layer = 0; layer < config.num_hidden_layers(); ++layer) {
     for (const ColumnSplit& split : ColumnSplits(checkpoint, config, layer, ranks, sharding)) {
       const TensorView& tensor = *split.tensor;
-      parts.bytes += tensor.bytes;
-      std::ranges::move(PartsOfBlock(tensor, ColumnExchange::RowsReadBy(tensor, rank, ranks),
-                                     {0, tensor.shape[1]}),
-                        std::back_inserter(parts.own));
+      const auto add = [&](Range rows, std::vector<FilePart>& to) {
+        if (rows.size() > 0) {
+          std::ranges::move(PartsOfBlock(tensor, rows, {0, tensor.shape[1]}),
+                            std::back_inserter(to));
+        }
+      };
+      const Range own = ColumnExchange::RowsReadBy(tensor, rank, ranks);
+      add(own, parts.own);
+      add({0, own.begin}, parts.others);
+      add({own.end, tensor.shape[0]}, parts.others);
     }
   }
   return parts;
@@ -75,33 +81,41 @@ FilePart PartAt(const std::vector<FilePart>& parts, std::int64_t at) {
   return {};
 }
 
-/// A rank's share of the sample: at most half of its parts.
+/// A rank's share of a sample of the parts, in which no byte is read twice.
 std::vector<FilePart> Sample(const std::vector<FilePart>& parts, int ranks_of_host) {
   const std::int64_t bytes = BytesOf(parts);
   const std::int64_t most = std::max<std::int64_t>(kReads / ranks_of_host, 1);
-  const std::int64_t reads = std::clamp<std::int64_t>(bytes / (2 * kReadBytes), 1, most);
+  const std::int64_t reads = std::min(bytes / kReadBytes, most);
   std::vector<FilePart> sample;
   for (std::int64_t read = 0; read < reads; ++read) {
-    sample.push_back(PartAt(parts, bytes * (2 * read + 1) / (2 * reads)));
+    sample.push_back(PartAt(parts, bytes * read / reads));
   }
   return sample;
 }
 
-/// Reads parts as loading does: they are asked for first.
-void ReadParts(const std::vector<FilePart>& parts, ThreadPool& pool) {
-  for (const FilePart& part : parts) {
+/// How long a host takes for each byte of such parts, if all its ranks read at the same time.
+/// Reads a sample as loading does: its parts are asked for first.
+double SecondsPerByte(const std::vector<FilePart>& parts, int ranks_of_host, ThreadPool& pool) {
+  const std::vector<FilePart> sample = Sample(parts, ranks_of_host);
+  if (sample.empty()) {
+    return 0;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  for (const FilePart& part : sample) {
     part.file->Prefetch(part.bytes.begin, part.bytes.size());
   }
-  pool.ParallelFor(static_cast<std::int64_t>(parts.size()), [&](std::int64_t i, int) {
-    const FilePart& part = parts[static_cast<std::size_t>(i)];
+  pool.ParallelFor(static_cast<std::int64_t>(sample.size()), [&](std::int64_t i, int) {
+    const FilePart& part = sample[static_cast<std::size_t>(i)];
     std::vector<std::byte> bytes(static_cast<std::size_t>(part.bytes.size()));
     part.file->Read(part.bytes.begin, bytes);
   });
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  return seconds.count() / (static_cast<double>(BytesOf(sample)) * ranks_of_host);
 }
 
-/// The largest of all ranks' values.
+/// The largest of all ranks' values, with the same bits on every rank.
 double Largest(const proto::Communicator& group, double mine) {
-  double largest = mine;
+  double largest = 0;
   for (const std::string& text : group.AllGather(std::to_string(mine))) {
     largest = std::max(largest, std::stod(text));
   }
@@ -160,36 +174,37 @@ ColumnChoice ChooseColumnReads(const proto::Communicator& group, const Checkpoin
     return {};
   }
   const SplitParts splits = AllSplits(checkpoint, config, group.rank(), ranks, sharding);
-  if (splits.bytes < kLeastBytes) {
+  const std::int64_t own_bytes = BytesOf(splits.own);
+  const std::int64_t all_bytes = own_bytes + BytesOf(splits.others);
+  if (all_bytes < kLeastBytes) {
     return {};
   }
-  const std::vector<FilePart> sample = Sample(splits.own, host.size());
-  double read_seconds = 0;
+  // The rows that this rank has read before may be in the page cache without the others.
+  double own_rate = 0;
+  double others_rate = 0;
   proto::StartupPhase(group, [&] {
-    const auto begin = std::chrono::steady_clock::now();
-    ReadParts(sample, pool);
-    read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    own_rate = SecondsPerByte(splits.own, host.size(), pool);
+    others_rate = SecondsPerByte(splits.others, host.size(), pool);
   });
   exchange.SecondsToSend(kFirstBytes);
-  const double send_seconds = exchange.SecondsToSend(kSentBytes);
-  // Bytes of this rank: of all weights in parts, and of the rows of these.
-  std::int64_t in_parts = 0;
+  const double send_rate = exchange.SecondsToSend(kSentBytes) / kSentBytes;
+  // What this rank reads of the whole model, in parts.
+  std::int64_t rank_bytes = 0;
   for (const std::vector<FilePart>& step :
        WeightSlices(checkpoint, config, group.rank(), ranks, ColumnReads::kExchanged, sharding)) {
-    in_parts += BytesOf(step);
+    rank_bytes += BytesOf(step);
   }
-  const double split = static_cast<double>(splits.bytes);
-  const double own_rows = static_cast<double>(BytesOf(splits.own));
-  const double others = static_cast<double>(in_parts) - own_rows;
-  const double in_host = host.size();
-  // All ranks of the host read their shares at the same time.
-  const double a_byte = read_seconds / (static_cast<double>(BytesOf(sample)) * in_host);
-  return FasterReads(
-      {.by_each_rank = Largest(group, a_byte * split),
-       .own_rows = Largest(group, a_byte * own_rows * in_host),
-       .others = Largest(group, a_byte * others * in_host),
-       .messages = Largest(group, send_seconds / kSentBytes * split / ranks * (ranks - 1) / ranks),
-       .packing = Largest(group, static_cast<double>(in_parts) / (kPackedBytes * pool.threads()))});
+  // Bytes of the host, which reads weights only once if its ranks read them as a whole.
+  const auto own = static_cast<double>(own_bytes * host.size());
+  const auto rest = std::max(static_cast<double>(all_bytes) - own, 0.0);
+  const auto other_weights = static_cast<double>((rank_bytes - own_bytes) * host.size());
+  const double sent = static_cast<double>(all_bytes) / ranks * (ranks - 1) / ranks;
+  const double packing = static_cast<double>(rank_bytes) / (kPackedBytes * pool.threads());
+  return FasterReads({.by_each_rank = Largest(group, own * own_rate + rest * others_rate),
+                      .own_rows = Largest(group, own * own_rate),
+                      .others = Largest(group, other_weights * own_rate),
+                      .messages = Largest(group, sent * send_rate),
+                      .packing = Largest(group, packing)});
 }
 
 }  // namespace scorecast::shard

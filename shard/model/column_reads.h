@@ -46,10 +46,10 @@ struct ColumnChoice {
 /// for messages, so the longer one of these decides.
 ColumnChoice FasterReads(const LoadTimes& times);
 
-/// Measures both ways on a small sample, and chooses the faster one for all. Ranks of one host read
-/// by themselves, because they share what they read; so do all if there is little to read.
-/// Collective; the same on every rank. Throws StartupError, on every rank, if one of them cannot
-/// read.
+/// Measures reading and sending on small samples, and chooses the way that seems faster. Ranks of
+/// one host read by themselves, because they share what they read; so do all if there is little to
+/// read. Collective; the same on every rank. Throws StartupError, on every rank, if one of them
+/// cannot read.
 ColumnChoice ChooseColumnReads(const proto::Communicator& group, const Checkpoint& checkpoint,
                                const proto::ModelConfig& config, proto::Sharding sharding,
                                ColumnExchange& exchange, ThreadPool& pool);

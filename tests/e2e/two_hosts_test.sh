@@ -65,7 +65,7 @@ cp -r "$model" "$work/other"
 refused() {
   on h2 mount --bind "$work/other" "$model"
   status=0
-  mpirun "${MPINET[@]}" --mca orte_tmpdir_base "$work" --bind-to none --hostfile hosts -n 2 \
+  timeout 60 mpirun "${MPINET[@]}" --mca orte_tmpdir_base "$work" --bind-to none --hostfile hosts -n 2 \
     "$scorecast" serve --model "$model" --port 0 --http-port -1 > refused.out 2>&1 || status=$?
   on h2 umount "$model"
   test $status -ne 0 || fail 'mpirun ended with 0'
