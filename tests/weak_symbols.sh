@@ -7,13 +7,13 @@
 #   weak_symbols.sh --self-check  plants one of each kind and expects to see it
 set -u
 
-# Reads what nm prints of the library. Such objects are the kernels, without the generic ones, and the
-# benches' loops of instructions. W and V are weak, u is unique in the program; w and v are only
+# Reads what nm prints of the library. Such objects are the kernels, without the generic ones, those for
+# AMX, and the benches' loops of instructions. W and V are weak, u is unique in the program; w and v are only
 # references. DW.ref… is the address of a function of the C++ runtime, which is the same in every
 # object.
 list() {
   awk '
-    /\.o:$/ { object = $0; checked = /kernels_/ && !/kernels_generic/ || /^(avx|amx).*_loops/; if (checked) seen = 1 }
+    /\.o:$/ { object = $0; checked = /kernels_/ && !/kernels_generic/ || /^(avx|amx).*_loops|^amx_blocks/; if (checked) seen = 1 }
     checked && match($0, /^[0-9a-f]+ [WVu] /) && !/ V DW\.ref\./ { print object, substr($0, RSTART + RLENGTH); weak = 1 }
     END { if (!seen) { print "no objects that need a newer CPU"; exit 2 } exit weak }'
 }
@@ -40,6 +40,7 @@ self_check() {
   expect 1 kernels_avx512_bf16.cc.o '0000000000000010 u scorecast::shard::kNoScore'
   expect 2 kernels_generic.cc.o '0000000000000000 W int const* std::max_element<int const*>(int const*)'
   expect 1 avx512_loops.cc.o '0000000000000000 W int std::accumulate<int*, int>(int*, int*, int)'
+  expect 1 amx_blocks.cc.o '0000000000000010 W std::min<long>()'
   expect 0 amx_loops.cc.o '0000000000000000 T f()'
   expect 2 instruction_loops.cc.o '0000000000000000 W f()'
   expect 2 other.cc.o '0000000000000000 W f()'

@@ -1,16 +1,18 @@
-// Products of blocks of inputs in int8, and their sums, by AMX.
+// Products of blocks of inputs in int8 and bfloat16, and their sums, by AMX.
 //
-// An instruction multiplies 16 rows of 64 bytes by 64 weights of 16 outputs, and adds the products
-// to 16 x 16 sums. Two tiles of rows and the two tiles of a panel are computed together, so each is
-// loaded once for two products. Tiles can only be read from memory, where the sums of a block are
-// dequantized and added to those of other blocks. All blocks are computed before the next rows
-// begin, so everything but the inputs and the weights stays in the L1 cache.
+// An instruction multiplies 16 rows of 64 bytes by 64 bytes of weights of 16 outputs, and adds the
+// products to 16 x 16 sums. Two tiles of rows and the two tiles of a panel are computed together,
+// so each is loaded once for two products. Tiles can only be read from memory, where the sums of a
+// block are dequantized, if they are of int8, and added to those of other blocks. All blocks are
+// computed before the next rows begin, so everything but the inputs and the weights stays in the L1
+// cache.
 
 #include "shard/kernels/amx_blocks.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #ifdef __AMX_INT8__
 #include <immintrin.h>
@@ -21,13 +23,13 @@ namespace scorecast::shard {
 #ifdef __AMX_INT8__
 namespace {
 
-/// Inputs that one instruction multiplies.
+/// Bytes of a row that one instruction multiplies.
 constexpr std::int64_t kDepth = 64;
 /// Outputs of a vector and of a tile.
 constexpr std::int64_t kLanes = 16;
 static_assert(kAmxPanel == 2 * kLanes);
 /// Bytes of a panel's row of weights or sums.
-constexpr std::int64_t kPanelBytes = kAmxPanel * std::int64_t{sizeof(std::int32_t)};
+constexpr std::int64_t kPanelBytes = kAmxPanel * std::int64_t{sizeof(float)};
 static_assert(kAmxStep * kAmxPanel == kPanelBytes);
 constexpr std::int64_t kMostRows = 2 * kAmxRows;
 
@@ -42,66 +44,82 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64);
 
 /// What is computed together: kAmxRows or kMostRows rows, one panel, and one block after the other.
+template <typename Product>
 struct Part {
-  const Int8BlockProduct* product = nullptr;
+  const Product* product = nullptr;
   std::int64_t row = 0;  // The first row.
   std::int64_t panel = 0;
 };
 
 struct Scratch {
-  // A block's last inputs, if they do not fill a tile, and their weights. Zeros follow the inputs,
-  // so it does not matter which weights follow theirs.
-  alignas(64) std::uint8_t x[kMostRows][kDepth] = {};
-  alignas(64) std::int8_t weights[kDepth / kAmxStep][kPanelBytes] = {};
-  alignas(64) std::int32_t sums[kMostRows * kAmxPanel];
+  // A block's last inputs and their weights, if they do not fill a tile. Zeros follow.
+  alignas(64) std::byte x[kMostRows][kDepth];
+  alignas(64) std::byte weights[kDepth / kAmxStep][kPanelBytes];
+  alignas(64) std::byte sums[kMostRows * kPanelBytes];
   alignas(64) float waiting[kMostWaitingBlocks][kMostRows * kAmxPanel];
 };
 
-/// Adds products of kDepth inputs to tiles 0 to 3, of which two have the first kAmxRows rows.
-template <int kRowTiles>
-void AddProducts(const std::uint8_t* x, std::int64_t stride, const std::int8_t* weights) {
+/// Adds products of kDepth bytes to tiles 0 to 3, of which the first two have the first rows.
+template <bool kIsInt8, int kRowTiles>
+void AddProducts(const std::byte* x, std::int64_t stride, const std::byte* weights) {
   _tile_loadd(4, x, stride);
   _tile_loadd(6, weights, kPanelBytes);
-  _tile_dpbusd(0, 4, 6);
   _tile_loadd(7, weights + kPanelBytes / 2, kPanelBytes);
-  _tile_dpbusd(1, 4, 7);
   if constexpr (kRowTiles == 2) {
     _tile_loadd(5, x + kAmxRows * stride, stride);
-    _tile_dpbusd(2, 5, 6);
-    _tile_dpbusd(3, 5, 7);
+  }
+  if constexpr (kIsInt8) {
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
+    if constexpr (kRowTiles == 2) {
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
+    }
+  } else {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if constexpr (kRowTiles == 2) {
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
   }
 }
 
 /// Writes a block's sums to the scratch memory.
-template <int kRowTiles>
-void MultiplyBlock(const Part& part, const Int8Block& block, Scratch& scratch) {
+template <int kRowTiles, typename Product, typename Block>
+void MultiplyBlock(const Part<Product>& part, const Block& block, Scratch& scratch) {
+  constexpr bool kIsInt8 = std::is_same_v<Block, Int8Block>;
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  const std::uint8_t* x = block.x + part.row * block.in;
-  const std::int8_t* weights = block.packed + part.panel * part.product->panel_bytes;
-  std::int64_t left = block.in;
+  const std::int64_t stride = block.in * std::int64_t{sizeof(*block.x)};
+  const auto* x = reinterpret_cast<const std::byte*>(block.x) + part.row * stride;
+  const std::byte* weights =
+      reinterpret_cast<const std::byte*>(block.packed) + part.panel * part.product->panel_bytes;
+  std::int64_t left = stride;
   for (; left >= kDepth; left -= kDepth) {
-    AddProducts<kRowTiles>(x, block.in, weights);
+    AddProducts<kIsInt8, kRowTiles>(x, stride, weights);
     x += kDepth;
     weights += kDepth * kAmxPanel;
   }
   if (left > 0) {
     const __mmask64 mask = (__mmask64{1} << static_cast<unsigned>(left)) - 1;
     for (std::int64_t row = 0; row < kRowTiles * kAmxRows; ++row) {
-      _mm512_store_si512(scratch.x[row], _mm512_maskz_loadu_epi8(mask, x + row * block.in));
+      _mm512_store_si512(scratch.x[row], _mm512_maskz_loadu_epi8(mask, x + row * stride));
     }
-    std::memcpy(scratch.weights, weights, static_cast<std::size_t>(left * kAmxPanel));
+    const auto size = static_cast<std::size_t>(left * kAmxPanel);
+    std::memcpy(scratch.weights, weights, size);
+    std::memset(scratch.weights[0] + size, 0, sizeof(scratch.weights) - size);
     // The compiler does not know that tiles are loaded from this memory.
     asm volatile("" ::: "memory");
-    AddProducts<kRowTiles>(scratch.x[0], kDepth, scratch.weights[0]);
+    AddProducts<kIsInt8, kRowTiles>(scratch.x[0], kDepth, scratch.weights[0]);
   }
   _tile_stored(0, scratch.sums, kPanelBytes);
-  _tile_stored(1, scratch.sums + kLanes, kPanelBytes);
+  _tile_stored(1, scratch.sums + kPanelBytes / 2, kPanelBytes);
   if constexpr (kRowTiles == 2) {
-    _tile_stored(2, scratch.sums + kAmxRows * kAmxPanel, kPanelBytes);
-    _tile_stored(3, scratch.sums + kAmxRows * kAmxPanel + kLanes, kPanelBytes);
+    _tile_stored(2, scratch.sums + kAmxRows * kPanelBytes, kPanelBytes);
+    _tile_stored(3, scratch.sums + kAmxRows * kPanelBytes + kPanelBytes / 2, kPanelBytes);
   }
 }
 
@@ -112,42 +130,64 @@ struct BlockSum {
   std::int64_t stride = 0;  // Distance between rows of `to`.
 };
 
-/// Dequantizes the sums of a block, and adds what waits for it: kJoins sums, or as many as the
-/// block has if that is negative.
-template <int kRowTiles, int kJoins>
-void FinishBlock(const Part& part, const Int8Block& block, const std::int32_t* sums,
+/// The products of a block in float32, from its sums.
+struct Int8Products {
+  Int8Products(const Part<Int8BlockProduct>& part, const Int8Block& block)
+      : row_scales(block.row_scales + part.row) {
+    for (std::int64_t v = 0; v < 2; ++v) {
+      const std::int64_t column = part.panel * kAmxPanel + v * kLanes;
+      scales[v] = _mm512_loadu_ps(block.scales + column);
+      offsets[v] = _mm512_loadu_si512(block.offsets + column);
+    }
+  }
+
+  /// Of a vector of outputs in one row.
+  __m512 Of(const std::byte* sums, std::int64_t row, int v) const {
+    const __m512i sum = _mm512_sub_epi32(_mm512_load_si512(sums), offsets[v]);
+    const __m512 scale = _mm512_mul_ps(scales[v], _mm512_set1_ps(row_scales[row]));
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale);
+  }
+
+  const float* row_scales;
+  __m512 scales[2];
+  __m512i offsets[2];
+};
+struct Bf16Products {
+  Bf16Products(const Part<Bf16BlockProduct>& /*part*/, const Bf16Block& /*block*/) {}
+
+  __m512 Of(const std::byte* sums, std::int64_t /*row*/, int /*v*/) const {
+    return _mm512_load_ps(sums);
+  }
+};
+
+/// Adds to the products of a block what waits for them: kJoins sums, or as many as the block has if
+/// that is negative.
+template <int kRowTiles, int kJoins, typename Product, typename Block>
+void FinishBlock(const Part<Product>& part, const Block& block, const std::byte* sums,
                  const BlockSum& sum) {
+  using Products = std::conditional_t<std::is_same_v<Block, Int8Block>, Int8Products, Bf16Products>;
+  const Products products(part, block);
   const int joins = kJoins < 0 ? block.joins : kJoins;
-  const float* row_scales = block.row_scales + part.row;
-  const float* scales = block.scales + part.panel * kAmxPanel;
-  const std::int32_t* offsets = block.offsets + part.panel * kAmxPanel;
-  const __m512 left_scales = _mm512_loadu_ps(scales);
-  const __m512 right_scales = _mm512_loadu_ps(scales + kLanes);
-  const __m512i left_offsets = _mm512_loadu_si512(offsets);
-  const __m512i right_offsets = _mm512_loadu_si512(offsets + kLanes);
   const float* waiting = sum.waiting;
   float* to = sum.to;
-  const auto finish = [&](__m512i offset, __m512 scale, std::int64_t column) {
-    const __m512i product = _mm512_sub_epi32(_mm512_load_si512(sums + column), offset);
-    __m512 total = _mm512_mul_ps(_mm512_cvtepi32_ps(product), scale);
-    for (int last = joins - 1; last >= 0; --last) {
-      total = _mm512_add_ps(_mm512_load_ps(waiting + last * kMostRows * kAmxPanel + column), total);
-    }
-    _mm512_storeu_ps(to + column, total);
-  };
   for (std::int64_t row = 0; row < kRowTiles * kAmxRows; ++row) {
-    const __m512 row_scale = _mm512_set1_ps(row_scales[row]);
-    finish(left_offsets, _mm512_mul_ps(left_scales, row_scale), 0);
-    finish(right_offsets, _mm512_mul_ps(right_scales, row_scale), kLanes);
-    sums += kAmxPanel;
+    for (int v = 0; v < 2; ++v) {
+      __m512 total = products.Of(sums + v * kPanelBytes / 2, row, v);
+      for (int last = joins - 1; last >= 0; --last) {
+        const float* other = waiting + last * kMostRows * kAmxPanel + v * kLanes;
+        total = _mm512_add_ps(_mm512_load_ps(other), total);
+      }
+      _mm512_storeu_ps(to + v * kLanes, total);
+    }
+    sums += kPanelBytes;
     waiting += kAmxPanel;
     to += sum.stride;
   }
 }
 
 /// The usual numbers of joins are constants of the loop.
-template <int kRowTiles>
-void FinishBlock(const Part& part, const Int8Block& block, const std::int32_t* sums,
+template <int kRowTiles, typename Product, typename Block>
+void FinishBlock(const Part<Product>& part, const Block& block, const std::byte* sums,
                  const BlockSum& sum) {
   switch (block.joins) {
     case 0:
@@ -161,14 +201,14 @@ void FinishBlock(const Part& part, const Int8Block& block, const std::int32_t* s
   }
 }
 
-template <int kRowTiles>
-void AllBlocks(const Part& part, Scratch& scratch) {
-  const Int8BlockProduct& product = *part.product;
+template <int kRowTiles, typename Product>
+void AllBlocks(const Part<Product>& part, Scratch& scratch) {
+  const Product& product = *part.product;
   const std::int64_t columns = std::min(kAmxPanel, product.columns - part.panel * kAmxPanel);
   float* result = product.y + part.row * product.columns + part.panel * kAmxPanel;
   std::int64_t depth = 0;
   for (std::int64_t i = 0; i < product.count; ++i) {
-    const Int8Block& block = product.blocks[i];
+    const auto& block = product.blocks[i];
     depth -= block.joins;
     // A result of a narrow panel does not fit between those of its neighbours.
     const bool fits = block.is_result && columns == kAmxPanel;
@@ -189,16 +229,18 @@ void AllBlocks(const Part& part, Scratch& scratch) {
   }
 }
 
-void MultiplyBlocks(const Int8BlockProduct& product) {
-  const TileConfig config;
-  _tile_loadconfig(&config);
+template <typename Product>
+void MultiplyBlocks(const Product& product) {
+  // A constant, because the compiler does not know that all of it is read.
+  static constexpr TileConfig kConfig;
+  _tile_loadconfig(&kConfig);
   Scratch scratch;
   for (std::int64_t panel = 0; panel * kAmxPanel < product.columns; ++panel) {
     for (std::int64_t row = 0; row < product.rows;) {
       const bool is_high = product.rows >= kMostRows && product.rows - row > kAmxRows;
       const std::int64_t height = is_high ? kMostRows : kAmxRows;
       // The last rows may be computed twice: their bits are the same.
-      const Part part = {&product, std::min(row, product.rows - height), panel};
+      const Part<Product> part = {&product, std::min(row, product.rows - height), panel};
       if (is_high) {
         AllBlocks<2>(part, scratch);
       } else {
@@ -212,9 +254,11 @@ void MultiplyBlocks(const Int8BlockProduct& product) {
 
 }  // namespace
 
-void (*const kMultiplyBlocksWithAmx)(const Int8BlockProduct& product) = &MultiplyBlocks;
+void (*const kMultiplyInt8BlocksWithAmx)(const Int8BlockProduct& product) = &MultiplyBlocks;
+void (*const kMultiplyBf16BlocksWithAmx)(const Bf16BlockProduct& product) = &MultiplyBlocks;
 #else
-void (*const kMultiplyBlocksWithAmx)(const Int8BlockProduct& product) = nullptr;
+void (*const kMultiplyInt8BlocksWithAmx)(const Int8BlockProduct& product) = nullptr;
+void (*const kMultiplyBf16BlocksWithAmx)(const Bf16BlockProduct& product) = nullptr;
 #endif
 
 }  // namespace scorecast::shard

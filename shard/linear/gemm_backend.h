@@ -27,6 +27,9 @@ struct WeightSource {
   /// The last group of a chunk may be narrower.
   std::int64_t group = 1;
   std::int64_t in = 0;
+  /// Whether these inputs are a block of those of the whole weight, of which all ranks hold some:
+  /// its bits are those that it has beside other blocks.
+  bool is_block = false;
   /// Widths of chunks that other ranks have of this weight. A library that computes chunks of these
   /// widths otherwise than those of this rank must not be used.
   std::vector<std::int64_t> other_widths;
@@ -113,8 +116,8 @@ class GemmBackend {
                                              ThreadPool& pool) = 0;
 
   /// The same for a weight whose inputs are cut into blocks, with the step after each block. Null
-  /// if it is not faster to compute all blocks together than each by itself. Both give the same
-  /// bits.
+  /// if it is not faster to compute all blocks together than each by itself. Which of the two it is
+  /// does not depend on the blocks that a rank has.
   virtual std::unique_ptr<PackedBlocks> PackBlocks(Precision /*precision*/,
                                                    std::span<const WeightSource> /*blocks*/,
                                                    std::span<const BlockStep> /*steps*/,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shard/kernels/int8_product_kernels.h"
+#include "shard/linear/block_layout.h"
 #include "shard/linear/gemm_backend.h"
 #include "shard/runtime/aligned_buffer.h"
 #include "shard/runtime/thread_pool.h"
@@ -20,38 +21,25 @@ class Int8BlockWeight : public PackedBlocks {
                        std::span<const BlockStep> steps);
 
   /// Reads, rounds and packs the blocks on all threads of the pool. With `uses_amx`, products of
-  /// kAmxRows and more are computed by kMultiplyBlocksWithAmx, with the same bits.
+  /// kAmxRows and more are computed by kMultiplyInt8BlocksWithAmx, with the same bits.
   Int8BlockWeight(const Kernels& kernels, bool uses_amx, std::span<const WeightSource> blocks,
                   std::span<const BlockStep> steps, ThreadPool& pool);
 
-  std::int64_t column_granule() const override { return kernels_.panel; }
+  std::int64_t column_granule() const override { return layout_.panel; }
   void Multiply(const BlockActivations& x, std::int64_t first_row, std::int64_t rows,
                 std::int64_t chunk, proto::Range columns, float* y) const override;
 
  private:
-  struct Chunk {
-    std::int64_t width = 0;
-    std::int64_t first_output = 0;  // Includes the padding of all earlier chunks.
-  };
-  struct Block {
-    std::int64_t in = 0;
-    std::int64_t before = 0;  // Inputs of the blocks before it.
-    BlockStep step;
-  };
-
   /// Reads a block's part of a chunk into `rows`, and packs it.
   void PackChunk(const Kernels& kernels, const WeightSource& source, std::size_t block,
                  std::int64_t index, float* rows);
 
   const Int8ProductKernels& kernels_;
   bool uses_amx_;
-  std::vector<Block> blocks_;
-  std::int64_t in_ = 0;  // Of all blocks.
-  std::vector<Chunk> chunks_;
-  std::int64_t outputs_ = 0;           // With padding.
-  AlignedBuffer<std::int8_t> packed_;  // [panels of all chunks][blocks]
-  std::vector<float> scales_;          // [blocks][outputs_]
-  std::vector<std::int32_t> offsets_;  // [blocks][outputs_]
+  BlockLayout layout_;
+  AlignedBuffer<std::int8_t> packed_;
+  std::vector<float> scales_;          // [blocks][outputs]
+  std::vector<std::int32_t> offsets_;  // [blocks][outputs]
 };
 
 }  // namespace scorecast::shard

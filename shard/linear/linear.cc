@@ -58,7 +58,8 @@ void Linear::PackBlocks(GemmBackend& backend, Precision precision,
   }
   results_ = static_cast<int>(std::ranges::count_if(steps_, &BlockStep::is_result));
   const bool all_have_inputs = std::ranges::all_of(blocks, [](const auto& b) { return b.in > 0; });
-  if (blocks.size() > 1 && out_features() > 0 && all_have_inputs) {
+  const bool are_blocks = blocks.size() > 1 || blocks.front().is_block;
+  if (are_blocks && out_features() > 0 && all_have_inputs) {
     together_ = backend.PackBlocks(precision, blocks, steps_, pool);
   }
   if (together_ != nullptr) {

@@ -6,6 +6,7 @@
 
 #include <dnnl.hpp>
 
+#include "shard/linear/bf16_block_weight.h"
 #include "shard/linear/gemm_backend.h"
 #include "shard/linear/int8_block_weight.h"
 #include "shard/linear/onednn_product.h"
@@ -36,6 +37,10 @@ constexpr std::pair<CpuFeatures, dnnl::cpu_isa> kOneDnnLimits[] = {
     {{kAvx2}, dnnl::cpu_isa::avx2},
     {{}, dnnl::cpu_isa::sse41},
 };
+
+/// The shape of products that shows what oneDNN can do on this CPU.
+constexpr std::int64_t kCheckedWidth = 64;
+constexpr std::int64_t kCheckedDepth = 256;
 
 class OneDnnWeight : public PackedWeight {
  public:
@@ -85,9 +90,7 @@ OneDnnBackend::OneDnnBackend(const Kernels& kernels, int threads, GemmBackend& o
 OneDnnBackend::~OneDnnBackend() = default;
 
 bool OneDnnBackend::PassesCheck(Precision precision) {
-  constexpr std::int64_t kWidth = 64;
-  constexpr std::int64_t kDepth = 256;
-  return OneDnnProduct(precision, kWidth, kDepth, 1).is_usable();
+  return OneDnnProduct(precision, kCheckedWidth, kCheckedDepth, 1).is_usable();
 }
 
 std::string OneDnnBackend::Description(Precision precision) const {
@@ -182,16 +185,19 @@ std::unique_ptr<PackedBlocks> OneDnnBackend::PackBlocks(Precision precision,
                                                         std::span<const WeightSource> blocks,
                                                         std::span<const BlockStep> steps,
                                                         ThreadPool& pool) {
-  const OneDnnProduct* product =
-      Product(precision, blocks.front().widths.front(), blocks.front().in);
+  // Of a shape that every rank has, because all must decide alike.
+  const OneDnnProduct* product = Product(precision, kCheckedWidth, kCheckedDepth);
   const bool uses_amx = product != nullptr && product->kernel().find("amx") != std::string::npos;
-  if (!uses_amx || precision != Precision::kInt8) {
+  if (!uses_amx) {
     return other_.PackBlocks(precision, blocks, steps, pool);
   }
-  if (!Int8BlockWeight::Supports(kernels_, blocks, steps)) {
-    return nullptr;
+  if (precision == Precision::kInt8 && Int8BlockWeight::Supports(kernels_, blocks, steps)) {
+    return std::make_unique<Int8BlockWeight>(kernels_, uses_amx, blocks, steps, pool);
   }
-  return std::make_unique<Int8BlockWeight>(kernels_, uses_amx, blocks, steps, pool);
+  if (precision == Precision::kBfloat16 && Bf16BlockWeight::Supports(blocks, steps)) {
+    return std::make_unique<Bf16BlockWeight>(kernels_, blocks, steps, pool);
+  }
+  return nullptr;
 }
 
 }  // namespace scorecast::shard

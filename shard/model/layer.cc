@@ -145,10 +145,11 @@ std::vector<BlockStep> StepsOf(const proto::Blocks& own, std::int64_t all_blocks
 }
 
 /// Packs some columns of a weight [out, …] as [out, columns], block by block. A unit of the blocks
-/// is `unit` columns, and `columns` are those of all of the rank's blocks.
+/// is `unit` columns, and `columns` are those of all of the rank's blocks. With `in_blocks`, the
+/// model is divided in blocks (Sharding::kInBlocks).
 Linear PackColumns(const Packing& packing, const ColumnBlock& columns, std::int64_t out,
                    const proto::Blocks& blocks, std::int64_t unit,
-                   const std::vector<BlockStep>& steps) {
+                   const std::vector<BlockStep>& steps, bool in_blocks) {
   const std::int64_t before = columns.columns.begin - blocks.range().begin * unit;
   std::vector<WeightSource> sources(static_cast<std::size_t>(blocks.size()));
   for (std::size_t block = 0; block < sources.size(); ++block) {
@@ -156,6 +157,7 @@ Linear PackColumns(const Packing& packing, const ColumnBlock& columns, std::int6
     const Range stored = {before + units.begin * unit, before + units.end * unit};
     WeightSource& source = sources[block];
     source.in = stored.size();
+    source.is_block = in_blocks;
     source.stored = columns.weight->dtype;
     source.widths = Chunks(out, kChunkOutputs);
     source.read = [&weight = *columns.weight, stored, widths = source.widths](std::int64_t chunk,
@@ -293,7 +295,7 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .key_norm = reader.NormOf(Role::kKeyNorm),
       .output =
           PackColumns(packing, reader.Columns(Role::kOutput, q), hidden, partition.head_blocks,
-                      config.head_dim, StepsOf(partition.head_blocks, all_heads)),
+                      config.head_dim, StepsOf(partition.head_blocks, all_heads), in_blocks),
       .output_bias = reader.Vector(Role::kOutputBias),
       .post_attention_norm = reader.NormOf(Role::kPostAttentionNorm),
       .attention_residual_norm =
@@ -305,7 +307,7 @@ Layer LoadLayer(const Checkpoint& checkpoint, const ModelConfig& config,
       .up_bias = reader.Vector(Role::kUpBias),
       .down = PackColumns(packing, reader.Columns(Role::kDown, partition.intermediate), hidden,
                           partition.intermediate_blocks, 1,
-                          StepsOf(partition.intermediate_blocks, all_columns)),
+                          StepsOf(partition.intermediate_blocks, all_columns), in_blocks),
       .down_bias = reader.Vector(Role::kDownBias),
       .post_feedforward_norm = reader.NormOf(Role::kPostFeedforwardNorm),
       .feedforward_residual_norm =

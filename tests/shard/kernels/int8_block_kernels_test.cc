@@ -49,7 +49,7 @@ class Int8BlockTest : public KernelsTest {
     if (rows >= kAmxRows && kernels_.int8_products.panel == kAmxPanel &&
         DetectCpuFeatures().Contain({CpuFeature::kAmxInt8})) {
       SCOPED_TRACE("AMX");
-      Check(rows, columns, steps, kMultiplyBlocksWithAmx);
+      Check(rows, columns, steps, kMultiplyInt8BlocksWithAmx);
     }
   }
 
