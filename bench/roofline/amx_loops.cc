@@ -21,8 +21,9 @@ static_assert(sizeof(TileConfig) == 64);
 class Tiles {
  public:
   Tiles() {
-    const TileConfig config;
-    _tile_loadconfig(&config);
+    // A constant, because the compiler does not know that all of it is read.
+    static constexpr TileConfig kConfig;
+    _tile_loadconfig(&kConfig);
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
