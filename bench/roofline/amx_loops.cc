@@ -3,26 +3,16 @@
 #include <immintrin.h>
 
 #include "bench/roofline/x86_loops.h"
+#include "shard/kernels/amx_tile_config.h"
 
 namespace scorecast::bench {
 namespace {
-
-/// The operand of ldtilecfg: eight tiles of 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
 
 /// The calling thread's tiles. The constructor sets them to zero.
 class Tiles {
  public:
   Tiles() {
-    // A constant, because the compiler does not know that all of it is read.
-    static constexpr TileConfig kConfig;
+    static constexpr shard::AmxTileConfig kConfig;
     _tile_loadconfig(&kConfig);
     _tile_zero(0);
     _tile_zero(1);

@@ -4,9 +4,6 @@
 #include <chrono>
 
 #ifdef SCORECAST_X86_LOOPS
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "bench/roofline/x86_loops.h"
 #endif
 
@@ -14,35 +11,24 @@ namespace scorecast::bench {
 namespace {
 
 #ifdef SCORECAST_X86_LOOPS
-/// Asks Linux for the tile registers, which a process must do before it uses them.
-bool HasTiles() {
-  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-#endif
-
-#ifdef SCORECAST_X86_LOOPS
 using enum shard::CpuFeature;
 
 struct Entry {
   const char* dtype;
   shard::CpuFeatures needs;
-  bool uses_tiles;
   InstructionLoop loop;
 };
 
 const std::array kEntries = {
-    Entry{"f32", {kAvx2}, false, {"vfmadd231ps ymm", kChains * 16.0, &Avx2Fma}},
-    Entry{"f32", {kAvx512}, false, {"vfmadd231ps zmm", kChains * 32.0, &Avx512Fma}},
-    Entry{"bf16", {kAvx512Bf16}, false, {"vdpbf16ps zmm", kChains * 64.0, &Avx512DotBf16}},
-    Entry{
-        "bf16", {kAmxBf16}, true, {"tdpbf16ps", kTileProducts * 16.0 * 16 * 32 * 2, &AmxTileBf16}},
-    Entry{"int8", {kAvx2}, false, {"vpmaddwd ymm", kChains * 32.0, &Avx2DotInt16}},
-    Entry{"int8", {kAvxVnni}, false, {"vpdpbusd ymm", kChains * 64.0, &AvxVnniDotInt8}},
-    Entry{"int8", {kAvx512}, false, {"vpmaddwd zmm", kChains * 64.0, &Avx512DotInt16}},
-    Entry{"int8", {kAvx512Vnni}, false, {"vpdpbusd zmm", kChains * 128.0, &Avx512DotInt8}},
-    Entry{"int8", {kAmxInt8}, true, {"tdpbusd", kTileProducts * 16.0 * 16 * 64 * 2, &AmxTileInt8}},
+    Entry{"f32", {kAvx2}, {"vfmadd231ps ymm", kChains * 16.0, &Avx2Fma}},
+    Entry{"f32", {kAvx512}, {"vfmadd231ps zmm", kChains * 32.0, &Avx512Fma}},
+    Entry{"bf16", {kAvx512Bf16}, {"vdpbf16ps zmm", kChains * 64.0, &Avx512DotBf16}},
+    Entry{"bf16", {kAmxBf16}, {"tdpbf16ps", kTileProducts * 16.0 * 16 * 32 * 2, &AmxTileBf16}},
+    Entry{"int8", {kAvx2}, {"vpmaddwd ymm", kChains * 32.0, &Avx2DotInt16}},
+    Entry{"int8", {kAvxVnni}, {"vpdpbusd ymm", kChains * 64.0, &AvxVnniDotInt8}},
+    Entry{"int8", {kAvx512}, {"vpmaddwd zmm", kChains * 64.0, &Avx512DotInt16}},
+    Entry{"int8", {kAvx512Vnni}, {"vpdpbusd zmm", kChains * 128.0, &Avx512DotInt8}},
+    Entry{"int8", {kAmxInt8}, {"tdpbusd", kTileProducts * 16.0 * 16 * 64 * 2, &AmxTileInt8}},
 };
 #endif
 
@@ -60,8 +46,7 @@ std::vector<InstructionLoop> InstructionLoops([[maybe_unused]] const std::string
   std::vector<InstructionLoop> loops;
 #ifdef SCORECAST_X86_LOOPS
   for (const Entry& entry : kEntries) {
-    if (dtype == entry.dtype && features.Contain(entry.needs) &&
-        (!entry.uses_tiles || HasTiles())) {
+    if (dtype == entry.dtype && features.Contain(entry.needs)) {
       loops.push_back(entry.loop);
     }
   }

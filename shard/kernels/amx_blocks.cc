@@ -16,6 +16,8 @@
 
 #ifdef __AMX_INT8__
 #include <immintrin.h>
+
+#include "shard/kernels/amx_tile_config.h"
 #endif
 
 namespace scorecast::shard {
@@ -32,16 +34,6 @@ static_assert(kAmxPanel == 2 * kLanes);
 constexpr std::int64_t kPanelBytes = kAmxPanel * std::int64_t{sizeof(float)};
 static_assert(kAmxStep * kAmxPanel == kPanelBytes);
 constexpr std::int64_t kMostRows = 2 * kAmxRows;
-
-/// The operand of ldtilecfg: eight tiles of 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
 
 /// What is computed together: kAmxRows or kMostRows rows, one panel, and one block after the other.
 template <typename Product>
@@ -141,7 +133,7 @@ struct Int8Products {
     }
   }
 
-  /// Of a vector of outputs in one row.
+  /// Gives the products of one row with a vector of outputs.
   __m512 Of(const std::byte* sums, std::int64_t row, int v) const {
     const __m512i sum = _mm512_sub_epi32(_mm512_load_si512(sums), offsets[v]);
     const __m512 scale = _mm512_mul_ps(scales[v], _mm512_set1_ps(row_scales[row]));
@@ -231,8 +223,7 @@ void AllBlocks(const Part<Product>& part, Scratch& scratch) {
 
 template <typename Product>
 void MultiplyBlocks(const Product& product) {
-  // A constant, because the compiler does not know that all of it is read.
-  static constexpr TileConfig kConfig;
+  static constexpr AmxTileConfig kConfig;
   _tile_loadconfig(&kConfig);
   Scratch scratch;
   for (std::int64_t panel = 0; panel * kAmxPanel < product.columns; ++panel) {

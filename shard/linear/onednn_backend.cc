@@ -185,7 +185,7 @@ std::unique_ptr<PackedBlocks> OneDnnBackend::PackBlocks(Precision precision,
                                                         std::span<const WeightSource> blocks,
                                                         std::span<const BlockStep> steps,
                                                         ThreadPool& pool) {
-  // Of a shape that every rank has, because all must decide alike.
+  // All ranks must decide alike, so this is not the shape of a weight that only this rank has.
   const OneDnnProduct* product = Product(precision, kCheckedWidth, kCheckedDepth);
   const bool uses_amx = product != nullptr && product->kernel().find("amx") != std::string::npos;
   if (!uses_amx) {

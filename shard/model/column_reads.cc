@@ -34,7 +34,7 @@ constexpr double kPackedBytes = 400e6;
 constexpr std::int64_t kSentBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kFirstBytes = std::int64_t{1} << 20;
 
-/// Where the rows of all ColumnSplits lie: those that this rank reads in both ways, and the others.
+/// The rows of all ColumnSplits: `own` are those that this rank reads in both ways.
 struct SplitParts {
   std::vector<FilePart> own;
   std::vector<FilePart> others;
