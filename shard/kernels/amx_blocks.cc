@@ -36,9 +36,9 @@ static_assert(kAmxStep * kAmxPanel == kPanelBytes);
 constexpr std::int64_t kMostRows = 2 * kAmxRows;
 
 /// What is computed together: kAmxRows or kMostRows rows, one panel, and one block after the other.
-template <typename Product>
+template <typename Block>
 struct Part {
-  const Product* product = nullptr;
+  const BlockProduct<Block>* product = nullptr;
   std::int64_t row = 0;  // The first row.
   std::int64_t panel = 0;
 };
@@ -78,8 +78,8 @@ void AddProducts(const std::byte* x, std::int64_t stride, const std::byte* weigh
 }
 
 /// Writes a block's sums to the scratch memory.
-template <int kRowTiles, typename Product, typename Block>
-void MultiplyBlock(const Part<Product>& part, const Block& block, Scratch& scratch) {
+template <int kRowTiles, typename Block>
+void MultiplyBlock(const Part<Block>& part, const Block& block, Scratch& scratch) {
   constexpr bool kIsInt8 = std::is_same_v<Block, Int8Block>;
   _tile_zero(0);
   _tile_zero(1);
@@ -124,7 +124,7 @@ struct BlockSum {
 
 /// The products of a block in float32, from its sums.
 struct Int8Products {
-  Int8Products(const Part<Int8BlockProduct>& part, const Int8Block& block)
+  Int8Products(const Part<Int8Block>& part, const Int8Block& block)
       : row_scales(block.row_scales + part.row) {
     for (std::int64_t v = 0; v < 2; ++v) {
       const std::int64_t column = part.panel * kAmxPanel + v * kLanes;
@@ -145,7 +145,7 @@ struct Int8Products {
   __m512i offsets[2];
 };
 struct Bf16Products {
-  Bf16Products(const Part<Bf16BlockProduct>& /*part*/, const Bf16Block& /*block*/) {}
+  Bf16Products(const Part<Bf16Block>& /*part*/, const Bf16Block& /*block*/) {}
 
   __m512 Of(const std::byte* sums, std::int64_t /*row*/, int /*v*/) const {
     return _mm512_load_ps(sums);
@@ -154,8 +154,8 @@ struct Bf16Products {
 
 /// Adds to the products of a block what waits for them: kJoins sums, or as many as the block has if
 /// that is negative.
-template <int kRowTiles, int kJoins, typename Product, typename Block>
-void FinishBlock(const Part<Product>& part, const Block& block, const std::byte* sums,
+template <int kRowTiles, int kJoins, typename Block>
+void FinishBlock(const Part<Block>& part, const Block& block, const std::byte* sums,
                  const BlockSum& sum) {
   using Products = std::conditional_t<std::is_same_v<Block, Int8Block>, Int8Products, Bf16Products>;
   const Products products(part, block);
@@ -178,8 +178,8 @@ void FinishBlock(const Part<Product>& part, const Block& block, const std::byte*
 }
 
 /// The usual numbers of joins are constants of the loop.
-template <int kRowTiles, typename Product, typename Block>
-void FinishBlock(const Part<Product>& part, const Block& block, const std::byte* sums,
+template <int kRowTiles, typename Block>
+void FinishBlock(const Part<Block>& part, const Block& block, const std::byte* sums,
                  const BlockSum& sum) {
   switch (block.joins) {
     case 0:
@@ -193,14 +193,14 @@ void FinishBlock(const Part<Product>& part, const Block& block, const std::byte*
   }
 }
 
-template <int kRowTiles, typename Product>
-void AllBlocks(const Part<Product>& part, Scratch& scratch) {
-  const Product& product = *part.product;
+template <int kRowTiles, typename Block>
+void AllBlocks(const Part<Block>& part, Scratch& scratch) {
+  const BlockProduct<Block>& product = *part.product;
   const std::int64_t columns = std::min(kAmxPanel, product.columns - part.panel * kAmxPanel);
   float* result = product.y + part.row * product.columns + part.panel * kAmxPanel;
   std::int64_t depth = 0;
   for (std::int64_t i = 0; i < product.count; ++i) {
-    const auto& block = product.blocks[i];
+    const Block& block = product.blocks[i];
     depth -= block.joins;
     // A result of a narrow panel does not fit between those of its neighbours.
     const bool fits = block.is_result && columns == kAmxPanel;
@@ -221,8 +221,8 @@ void AllBlocks(const Part<Product>& part, Scratch& scratch) {
   }
 }
 
-template <typename Product>
-void MultiplyBlocks(const Product& product) {
+template <typename Block>
+void MultiplyBlocks(const BlockProduct<Block>& product) {
   static constexpr AmxTileConfig kConfig;
   _tile_loadconfig(&kConfig);
   Scratch scratch;
@@ -231,7 +231,7 @@ void MultiplyBlocks(const Product& product) {
       const bool is_high = product.rows >= kMostRows && product.rows - row > kAmxRows;
       const std::int64_t height = is_high ? kMostRows : kAmxRows;
       // The last rows may be computed twice: their bits are the same.
-      const Part<Product> part = {&product, std::min(row, product.rows - height), panel};
+      const Part<Block> part = {&product, std::min(row, product.rows - height), panel};
       if (is_high) {
         AllBlocks<2>(part, scratch);
       } else {

@@ -28,17 +28,8 @@ struct Bf16Block {
   bool is_result = false;  ///< The sum is written to a result. Otherwise, it waits.
 };
 
-/// The products of blocks of inputs in bfloat16, and sums of them. Both are in float32. A product
-/// is one chain of tdpbf16ps, from the first input to the last.
-struct Bf16BlockProduct {
-  const Bf16Block* blocks = nullptr;
-  std::int64_t count = 0;
-  std::int64_t panel_bytes = 0;  ///< Distance between a block's weights of two panels.
-  std::int64_t rows = 0;         ///< At least kAmxRows.
-  std::int64_t columns = 0;
-  float* y = nullptr;  ///< [results][result_size], of which [rows][columns] are written.
-  std::int64_t result_size = 0;
-};
+/// A product is one chain of tdpbf16ps, from the first input to the last. At least kAmxRows rows.
+using Bf16BlockProduct = BlockProduct<Bf16Block>;
 
 /// The CPU must have CpuFeature::kAmxBf16 and AVX-512. Null if this build is for other CPUs than
 /// x86-64.

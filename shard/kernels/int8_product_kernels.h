@@ -49,17 +49,20 @@ struct Int8Block {
   bool is_result = false;  ///< The sum is written to a result. Otherwise, it waits.
 };
 
-/// The products of blocks of inputs, with the bits that an Int8Product of each would have, and sums
-/// of them. Both are in float32.
-struct Int8BlockProduct {
-  const Int8Block* blocks = nullptr;
+/// The products of blocks of inputs, and sums of them. Both are in float32.
+template <typename Block>
+struct BlockProduct {
+  const Block* blocks = nullptr;
   std::int64_t count = 0;
   std::int64_t panel_bytes = 0;  ///< Distance between a block's weights of two panels.
-  std::int64_t rows = 0;         ///< At least 1, at most kMostInt8Rows.
+  std::int64_t rows = 0;         ///< At least 1.
   std::int64_t columns = 0;
   float* y = nullptr;  ///< [results][result_size], of which [rows][columns] are written.
   std::int64_t result_size = 0;
 };
+
+/// A product has the bits that an Int8Product of its block would have. At most kMostInt8Rows rows.
+using Int8BlockProduct = BlockProduct<Int8Block>;
 
 /// Products of activations in bytes and weights in int8. Nothing outside of the arrays is read or
 /// written.
