@@ -65,13 +65,19 @@ Range DealGrains(std::int64_t count, int rank, int size) {
 }  // namespace
 
 Blocks AllIntermediateBlocks(const ModelConfig& config) {
-  // Rotations of int8 are as long as the largest power of two that divides a block.
-  constexpr std::int64_t kWideGrain = 32;
-  constexpr std::int64_t kGrainsOfBlock = 4;
+  // Rotations of int8 are as long as the largest power of two that divides a block, and tiles of AMX
+  // have 64 bytes of a row. Blocks of three grains and more are about even.
+  constexpr std::int64_t kWideGrains[] = {64, 32};
+  constexpr std::int64_t kGrainsOfBlock = 3;
   const std::int64_t columns = config.intermediate_size;
-  const std::int64_t wide = columns / kWideGrain;
-  const bool has_wide = wide >= kGrainsOfBlock * BlocksFor(config, wide);
-  const std::int64_t grain = has_wide ? kWideGrain : kPartitionGrain;
+  std::int64_t grain = kPartitionGrain;
+  for (const std::int64_t wide : kWideGrains) {
+    const std::int64_t grains = columns / wide;
+    if (grains >= kGrainsOfBlock * BlocksFor(config, grains)) {
+      grain = wide;
+      break;
+    }
+  }
   const std::int64_t grains = (columns + grain - 1) / grain;
   return CutEvenly(grains, BlocksFor(config, grains), grain, columns);
 }

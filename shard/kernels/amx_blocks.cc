@@ -122,34 +122,28 @@ struct BlockSum {
   std::int64_t stride = 0;  // Distance between rows of `to`.
 };
 
-/// The products of a block in float32, from its sums.
+/// The products of a block with one vector of outputs in float32, from their sums.
 struct Int8Products {
-  Int8Products(const Part<Int8Block>& part, const Int8Block& block)
-      : row_scales(block.row_scales + part.row) {
-    for (std::int64_t v = 0; v < 2; ++v) {
-      const std::int64_t column = part.panel * kAmxPanel + v * kLanes;
-      scales[v] = _mm512_loadu_ps(block.scales + column);
-      offsets[v] = _mm512_loadu_si512(block.offsets + column);
-    }
-  }
+  Int8Products(const Int8Block& block, std::int64_t row, std::int64_t column)
+      : row_scales(block.row_scales + row),
+        scales(_mm512_loadu_ps(block.scales + column)),
+        offsets(_mm512_loadu_si512(block.offsets + column)) {}
 
-  /// Gives the products of one row with a vector of outputs.
-  __m512 Of(const std::byte* sums, std::int64_t row, int v) const {
-    const __m512i sum = _mm512_sub_epi32(_mm512_load_si512(sums), offsets[v]);
-    const __m512 scale = _mm512_mul_ps(scales[v], _mm512_set1_ps(row_scales[row]));
+  /// Gives the products of one row. `sums` are its sums.
+  __m512 Of(std::int64_t row, const std::byte* sums) const {
+    const __m512i sum = _mm512_sub_epi32(_mm512_load_si512(sums), offsets);
+    const __m512 scale = _mm512_mul_ps(scales, _mm512_set1_ps(row_scales[row]));
     return _mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale);
   }
 
   const float* row_scales;
-  __m512 scales[2];
-  __m512i offsets[2];
+  __m512 scales;
+  __m512i offsets;
 };
 struct Bf16Products {
-  Bf16Products(const Part<Bf16Block>& /*part*/, const Bf16Block& /*block*/) {}
+  Bf16Products(const Bf16Block& /*block*/, std::int64_t /*row*/, std::int64_t /*column*/) {}
 
-  __m512 Of(const std::byte* sums, std::int64_t /*row*/, int /*v*/) const {
-    return _mm512_load_ps(sums);
-  }
+  __m512 Of(std::int64_t /*row*/, const std::byte* sums) const { return _mm512_load_ps(sums); }
 };
 
 /// Adds to the products of a block what waits for them: kJoins sums, or as many as the block has if
@@ -158,19 +152,22 @@ template <int kRowTiles, int kJoins, typename Block>
 void FinishBlock(const Part<Block>& part, const Block& block, const std::byte* sums,
                  const BlockSum& sum) {
   using Products = std::conditional_t<std::is_same_v<Block, Int8Block>, Int8Products, Bf16Products>;
-  const Products products(part, block);
+  // Two objects, because GCC 12 keeps an array of vectors in memory.
+  const Products left(block, part.row, part.panel * kAmxPanel);
+  const Products right(block, part.row, part.panel * kAmxPanel + kLanes);
   const int joins = kJoins < 0 ? block.joins : kJoins;
   const float* waiting = sum.waiting;
   float* to = sum.to;
-  for (std::int64_t row = 0; row < kRowTiles * kAmxRows; ++row) {
-    for (int v = 0; v < 2; ++v) {
-      __m512 total = products.Of(sums + v * kPanelBytes / 2, row, v);
-      for (int last = joins - 1; last >= 0; --last) {
-        const float* other = waiting + last * kMostRows * kAmxPanel + v * kLanes;
-        total = _mm512_add_ps(_mm512_load_ps(other), total);
-      }
-      _mm512_storeu_ps(to + v * kLanes, total);
+  const auto add = [&](__m512 total, std::int64_t column) {
+    for (int last = joins - 1; last >= 0; --last) {
+      const float* other = waiting + last * kMostRows * kAmxPanel + column;
+      total = _mm512_add_ps(_mm512_load_ps(other), total);
     }
+    _mm512_storeu_ps(to + column, total);
+  };
+  for (std::int64_t row = 0; row < kRowTiles * kAmxRows; ++row) {
+    add(left.Of(row, sums), 0);
+    add(right.Of(row, sums + kPanelBytes / 2), kLanes);
     sums += kPanelBytes;
     waiting += kAmxPanel;
     to += sum.stride;
