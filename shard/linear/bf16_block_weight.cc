@@ -36,25 +36,17 @@ Bf16BlockWeight::Bf16BlockWeight(const Kernels& kernels, std::span<const WeightS
     : layout_(blocks, steps, kAmxPanel) {
   packed_ = AlignedBuffer<std::uint16_t>(static_cast<std::size_t>(layout_.outputs * layout_.in));
   packed_.PreferHugePages();
-  const WeightSource& deepest = *std::ranges::max_element(blocks, {}, &WeightSource::in);
-  std::vector<PackScratch> scratch;
-  for (int thread = 0; thread < pool.threads(); ++thread) {
-    scratch.emplace_back(deepest, true);
-  }
-  const auto chunks = static_cast<std::int64_t>(layout_.chunks.size());
-  const auto all = static_cast<std::int64_t>(blocks.size()) * chunks;
-  pool.ParallelFor(all, [&](std::int64_t task, int thread) {
-    const auto block = static_cast<std::size_t>(task / chunks);
-    const BlockLayout::Chunk& chunk = layout_.chunks[static_cast<std::size_t>(task % chunks)];
-    auto& [rows, narrow] = scratch[static_cast<std::size_t>(thread)];
-    const std::int64_t in = blocks[block].in;
-    blocks[block].read(task % chunks, rows.data());
-    kernels.to_bf16(rows.data(), chunk.width * in, narrow.data());
-    for (std::int64_t panel = 0; panel < chunk.width; panel += kAmxPanel) {
-      PackPanel(narrow.data() + panel * in, std::min(kAmxPanel, chunk.width - panel), in,
-                packed_.data() + layout_.Offset(chunk.first_output + panel, layout_.blocks[block]));
-    }
-  });
+  layout_.ForEachChunk(
+      blocks, true, pool, [&](std::size_t block, std::size_t index, PackScratch& scratch) {
+        const BlockLayout::Chunk& chunk = layout_.chunks[index];
+        const std::int64_t in = blocks[block].in;
+        kernels.to_bf16(scratch.rows.data(), chunk.width * in, scratch.narrow.data());
+        for (std::int64_t panel = 0; panel < chunk.width; panel += kAmxPanel) {
+          PackPanel(
+              scratch.narrow.data() + panel * in, std::min(kAmxPanel, chunk.width - panel), in,
+              packed_.data() + layout_.Offset(chunk.first_output + panel, layout_.blocks[block]));
+        }
+      });
 }
 
 void Bf16BlockWeight::Multiply(const BlockActivations& x, std::int64_t first_row, std::int64_t rows,

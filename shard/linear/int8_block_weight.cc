@@ -29,29 +29,20 @@ Int8BlockWeight::Int8BlockWeight(const Kernels& kernels, bool uses_amx,
   offsets_.resize(scales);
   packed_ = AlignedBuffer<std::int8_t>(static_cast<std::size_t>(layout_.outputs * layout_.in));
   packed_.PreferHugePages();
-  const WeightSource& deepest = *std::ranges::max_element(blocks, {}, &WeightSource::in);
-  std::vector<PackScratch> packing;
-  for (int thread = 0; thread < pool.threads(); ++thread) {
-    packing.emplace_back(deepest, false);
-  }
-  const auto chunks = static_cast<std::int64_t>(layout_.chunks.size());
-  const auto all = static_cast<std::int64_t>(blocks.size()) * chunks;
-  pool.ParallelFor(all, [&](std::int64_t task, int thread) {
-    const auto block = static_cast<std::size_t>(task / chunks);
-    PackChunk(kernels, blocks[block], block, task % chunks,
-              packing[static_cast<std::size_t>(thread)].rows.data());
-  });
+  layout_.ForEachChunk(blocks, false, pool,
+                       [&](std::size_t block, std::size_t chunk, PackScratch& scratch) {
+                         PackChunk(kernels, block, chunk, scratch.rows.data());
+                       });
 }
 
-void Int8BlockWeight::PackChunk(const Kernels& kernels, const WeightSource& source,
-                                std::size_t block, std::int64_t index, float* rows) {
-  const BlockLayout::Chunk& chunk = layout_.chunks[static_cast<std::size_t>(index)];
-  source.read(index, rows);
-  const Int8Chunk int8 = QuantizeChunk(kernels, rows, chunk.width, source.in);
+void Int8BlockWeight::PackChunk(const Kernels& kernels, std::size_t block, std::size_t index,
+                                float* rows) {
+  const BlockLayout::Chunk& chunk = layout_.chunks[index];
+  const std::int64_t in = layout_.blocks[block].in;
+  const Int8Chunk int8 = QuantizeChunk(kernels, rows, chunk.width, in);
   for (std::int64_t panel = 0; panel < chunk.width; panel += kernels_.panel) {
     kernels_.pack(
-        int8.values.data() + panel * source.in, std::min(kernels_.panel, chunk.width - panel),
-        source.in,
+        int8.values.data() + panel * in, std::min(kernels_.panel, chunk.width - panel), in,
         packed_.data() + layout_.Offset(chunk.first_output + panel, layout_.blocks[block]));
   }
   const std::int64_t first =

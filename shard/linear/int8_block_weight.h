@@ -30,9 +30,8 @@ class Int8BlockWeight : public PackedBlocks {
                 std::int64_t chunk, proto::Range columns, float* y) const override;
 
  private:
-  /// Reads a block's part of a chunk into `rows`, and packs it.
-  void PackChunk(const Kernels& kernels, const WeightSource& source, std::size_t block,
-                 std::int64_t index, float* rows);
+  /// Packs a block's part of a chunk: `rows`, which are overwritten.
+  void PackChunk(const Kernels& kernels, std::size_t block, std::size_t index, float* rows);
 
   const Int8ProductKernels& kernels_;
   bool uses_amx_;

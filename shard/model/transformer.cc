@@ -72,10 +72,8 @@ SummandType SummandTypeOf(int ranks, Precision precision, proto::Sharding shardi
   return is_rounded ? SummandType::kBfloat16 : SummandType::kFloat32;
 }
 
-/// The exchange's trees: kHeadTree, and then that of the intermediate range. None if ranks are
-/// leaves.
-constexpr std::size_t kHeadTree = 0;
-
+/// The exchange's trees over blocks: Transformer::kHeadTree, and then that of the intermediate
+/// range. None if ranks are leaves.
 std::vector<SumTree> MakeTrees(const ModelConfig& config, int ranks, proto::Sharding sharding) {
   if (sharding == proto::Sharding::kEven) {
     return {};
@@ -103,9 +101,6 @@ const ActivationKernels& ActivationOf(const Kernels& kernels, proto::Activation 
   }
   return kernels.silu;
 }
-
-/// Rows that one task of a row loop handles.
-constexpr std::int64_t kRowsPerTask = 4;
 
 }  // namespace
 
@@ -422,93 +417,6 @@ void Transformer::FeedForward(const Layer& layer, const PassRows& rows) {
   times_.End(Phase::kOther);
 }
 
-Transformer::Sum Transformer::OutputSum(const Layer& layer, const PassRows& rows) const {
-  return {rows,
-          layer.output,
-          work_.output_input,
-          kHeadTree,
-          layer.output_bias,
-          layer.post_attention_norm,
-          layer.attention_residual_norm};
-}
-
-Transformer::Sum Transformer::DownSum(const Layer& layer, const PassRows& rows) const {
-  return {rows,
-          layer.down,
-          work_.down_input,
-          intermediate_tree_,
-          layer.down_bias,
-          layer.post_feedforward_norm,
-          layer.feedforward_residual_norm};
-}
-
-bool Transformer::HasSummands(const Sum& sum) const {
-  return exchange_.ranks() > 1 || !sum.norm.empty();
-}
-
-void Transformer::BeginSum(const Sum& sum) {
-  const PassRows& rows = sum.rows;
-  const bool has_summands = HasSummands(sum);
-  sum.product.ForwardBlocks(sum.input, rows.size(), pool_, [&](const ProductTile& tile, int node) {
-    if (has_summands) {
-      StoreSummands(rows.first(), tile, node);
-      return;
-    }
-    for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-      kernels_.add(tile.Row(row), tile.columns.size(),
-                   work_.hidden[rows.Origin(rows.first() + row)] + tile.columns.begin);
-    }
-  });
-  times_.End(Phase::kGemm);
-  exchange_.BeginExchange(rows.owners, summand_type_, sum.tree);
-  times_.End(Phase::kCommunication);
-}
-
-void Transformer::EndSum(const Sum& sum) {
-  exchange_.EndExchange();
-  times_.End(Phase::kCommunication);
-  const std::int64_t h = config_.hidden_size;
-  const bool has_norm = !sum.norm.empty();
-  const bool has_summands = HasSummands(sum);
-  const Range own = exchange_.Own(sum.rows.owners);
-  ForEachRow(own, [&](std::int64_t row, int thread) {
-    float* hidden = work_.hidden[sum.rows.Origin(row)];
-    float* to = hidden;
-    if (has_norm) {
-      to = work_.thread_row[thread];
-      std::fill_n(to, h, 0.0F);
-    }
-    if (has_summands) {
-      exchange_.AddSummands(row - own.begin, {to, static_cast<std::size_t>(h)});
-    }
-    if (!sum.bias.empty()) {
-      kernels_.add(sum.bias.data(), h, to);
-    }
-    if (has_norm) {
-      row_norm_(to, sum.norm, to);
-      kernels_.add(to, h, hidden);
-    }
-    if (!sum.residual_norm.empty()) {
-      row_norm_(hidden, sum.residual_norm, hidden);
-    }
-  });
-  times_.End(Phase::kOther);
-}
-
-void Transformer::StoreSummands(std::int64_t first, const ProductTile& tile, int node) {
-  for (std::int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row) {
-    const float* from = tile.Row(row);
-    const std::int64_t at =
-        ((first + row) * exchange_.most_nodes() + node) * config_.hidden_size + tile.columns.begin;
-    if (summand_type_ == SummandType::kBfloat16) {
-      kernels_.to_bf16(from, tile.columns.size(),
-                       reinterpret_cast<std::uint16_t*>(exchange_.summands()) + at);
-    } else {
-      std::copy_n(from, tile.columns.size(), reinterpret_cast<float*>(exchange_.summands()) + at);
-    }
-  }
-}
-
 std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
   if (pass.rows_read() > 0) {
     for (const PassPart& part : pass.parts()) {
@@ -539,18 +447,6 @@ std::vector<std::byte> Transformer::ReadOut(const Pass& pass) {
 
 void Transformer::Round(std::int64_t rows, Rows<float> from, const BlockActivations& to) {
   ForEachRow({0, rows}, [&](std::int64_t row, int) { to.Set(kernels_, row, from[row]); });
-}
-
-template <typename Body>
-void Transformer::ForEachRow(Range rows, Body body) {
-  pool_.ParallelFor((rows.size() + kRowsPerTask - 1) / kRowsPerTask,
-                    [&](std::int64_t task, int thread) {
-                      const std::int64_t begin = rows.begin + task * kRowsPerTask;
-                      const std::int64_t end = std::min(rows.end, begin + kRowsPerTask);
-                      for (std::int64_t row = begin; row < end; ++row) {
-                        body(row, thread);
-                      }
-                    });
 }
 
 }  // namespace scorecast::shard

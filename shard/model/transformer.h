@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -109,6 +110,8 @@ class Transformer {
   /// normed_ -> down_input.
   void FeedForward(const Layer& layer, const PassRows& rows);
 
+  /// The exchange's tree for the sums of output products. See intermediate_tree_ for the others.
+  static constexpr std::size_t kHeadTree = 0;
   /// A sum over the ranks that is to be added to the residual stream of own rows, then a bias.
   /// Norms may be empty: `norm` is of the sum before it is added, `residual_norm` of the residual
   /// stream after that.
@@ -177,5 +180,18 @@ class Transformer {
   Activations final_rows_;  // [rows read, h], in the exchange: float32
   PhaseTimes times_;
 };
+
+template <typename Body>
+void Transformer::ForEachRow(proto::Range rows, Body body) {
+  constexpr std::int64_t kRowsPerTask = 4;
+  pool_.ParallelFor((rows.size() + kRowsPerTask - 1) / kRowsPerTask,
+                    [&](std::int64_t task, int thread) {
+                      const std::int64_t begin = rows.begin + task * kRowsPerTask;
+                      const std::int64_t end = std::min(rows.end, begin + kRowsPerTask);
+                      for (std::int64_t row = begin; row < end; ++row) {
+                        body(row, thread);
+                      }
+                    });
+}
 
 }  // namespace scorecast::shard
