@@ -36,17 +36,15 @@ Bf16BlockWeight::Bf16BlockWeight(const Kernels& kernels, std::span<const WeightS
     : layout_(blocks, steps, kAmxPanel) {
   packed_ = AlignedBuffer<std::uint16_t>(static_cast<std::size_t>(layout_.outputs * layout_.in));
   packed_.PreferHugePages();
-  layout_.ForEachChunk(
-      blocks, true, pool, [&](std::size_t block, std::size_t index, PackScratch& scratch) {
-        const BlockLayout::Chunk& chunk = layout_.chunks[index];
-        const std::int64_t in = blocks[block].in;
-        kernels.to_bf16(scratch.rows.data(), chunk.width * in, scratch.narrow.data());
-        for (std::int64_t panel = 0; panel < chunk.width; panel += kAmxPanel) {
-          PackPanel(
-              scratch.narrow.data() + panel * in, std::min(kAmxPanel, chunk.width - panel), in,
-              packed_.data() + layout_.Offset(chunk.first_output + panel, layout_.blocks[block]));
-        }
-      });
+  ReadChunks(blocks, true, pool, [&](std::size_t block, std::size_t index, PackScratch& scratch) {
+    const BlockLayout::Chunk& chunk = layout_.chunks[index];
+    const std::int64_t in = blocks[block].in;
+    kernels.to_bf16(scratch.rows.data(), chunk.width * in, scratch.narrow.data());
+    for (std::int64_t panel = 0; panel < chunk.width; panel += kAmxPanel) {
+      PackPanel(scratch.narrow.data() + panel * in, std::min(kAmxPanel, chunk.width - panel), in,
+                packed_.data() + layout_.Offset(chunk.first_output + panel, layout_.blocks[block]));
+    }
+  });
 }
 
 void Bf16BlockWeight::Multiply(const BlockActivations& x, std::int64_t first_row, std::int64_t rows,

@@ -1,7 +1,5 @@
 #include "shard/linear/block_layout.h"
 
-#include <algorithm>
-
 #include "shard/kernels/int8_product_kernels.h"
 
 namespace scorecast::shard {
@@ -28,25 +26,6 @@ BlockLayout::BlockLayout(std::span<const WeightSource> sources, std::span<const 
     chunks.push_back({.width = width, .first_output = outputs});
     outputs += (width + panel - 1) / panel * panel;
   }
-}
-
-void BlockLayout::ForEachChunk(
-    std::span<const WeightSource> sources, bool narrows, ThreadPool& pool,
-    const std::function<void(std::size_t block, std::size_t chunk, PackScratch& scratch)>& pack)
-    const {
-  const WeightSource& deepest = *std::ranges::max_element(sources, {}, &WeightSource::in);
-  std::vector<PackScratch> scratch;
-  for (int thread = 0; thread < pool.threads(); ++thread) {
-    scratch.emplace_back(deepest, narrows);
-  }
-  const auto of_block = static_cast<std::int64_t>(chunks.size());
-  const auto tasks = static_cast<std::int64_t>(sources.size()) * of_block;
-  pool.ParallelFor(tasks, [&](std::int64_t task, int thread) {
-    const auto block = static_cast<std::size_t>(task / of_block);
-    PackScratch& own = scratch[static_cast<std::size_t>(thread)];
-    sources[block].read(task % of_block, own.rows.data());
-    pack(block, static_cast<std::size_t>(task % of_block), own);
-  });
 }
 
 }  // namespace scorecast::shard

@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "shard/linear/gemm_backend.h"
-#include "shard/runtime/thread_pool.h"
 
 namespace scorecast::shard {
 
@@ -29,13 +26,6 @@ struct BlockLayout {
 
   BlockLayout(std::span<const WeightSource> sources, std::span<const BlockStep> steps,
               std::int64_t panel_outputs);
-
-  /// Reads each chunk of each block, the rows of which `pack` then finds in the scratch memory.
-  /// Runs on all threads of the pool. With `narrows`, the scratch memory has room for rows in 16
-  /// bits.
-  void ForEachChunk(std::span<const WeightSource> sources, bool narrows, ThreadPool& pool,
-                    const std::function<void(std::size_t block, std::size_t chunk,
-                                             PackScratch& scratch)>& pack) const;
 
   /// Where a block's part of the panel begins that begins at `output`, which includes padding.
   std::int64_t Offset(std::int64_t output, const Block& block) const {

@@ -11,6 +11,24 @@ PackScratch::PackScratch(const WeightSource& source, bool narrows) {
   narrow = AlignedBuffer<std::uint16_t>(narrows ? size : 0);
 }
 
+void ReadChunks(
+    std::span<const WeightSource> weights, bool narrows, ThreadPool& pool,
+    const std::function<void(std::size_t weight, std::size_t chunk, PackScratch& scratch)>& pack) {
+  const WeightSource& deepest = *std::ranges::max_element(weights, {}, &WeightSource::in);
+  std::vector<PackScratch> scratch;
+  for (int thread = 0; thread < pool.threads(); ++thread) {
+    scratch.emplace_back(deepest, narrows);
+  }
+  const auto chunks = static_cast<std::int64_t>(deepest.widths.size());
+  const auto tasks = static_cast<std::int64_t>(weights.size()) * chunks;
+  pool.ParallelFor(tasks, [&](std::int64_t task, int thread) {
+    const auto weight = static_cast<std::size_t>(task / chunks);
+    PackScratch& own = scratch[static_cast<std::size_t>(thread)];
+    weights[weight].read(task % chunks, own.rows.data());
+    pack(weight, static_cast<std::size_t>(task % chunks), own);
+  });
+}
+
 Int8Chunk QuantizeChunk(const Kernels& kernels, float* rows, std::int64_t width, std::int64_t in) {
   Int8Chunk chunk;
   chunk.values.resize(static_cast<std::size_t>(width * in));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -89,6 +90,12 @@ struct PackScratch {
   AlignedBuffer<float> rows;            // [widest chunk, in]
   AlignedBuffer<std::uint16_t> narrow;  // [widest chunk, in]; empty unless `narrows`
 };
+
+/// Reads all chunks of weights whose chunks have the same widths, on all threads of the pool. Calls
+/// `pack` with the number of the weight, that of the chunk, and the buffers that have its rows.
+void ReadChunks(
+    std::span<const WeightSource> weights, bool narrows, ThreadPool& pool,
+    const std::function<void(std::size_t weight, std::size_t chunk, PackScratch& scratch)>& pack);
 
 /// A chunk of a weight as int8, with one scale for each output. Rows are rotated as activations are
 /// (Kernels::rotate), then rounded to [-127, 127].

@@ -29,10 +29,9 @@ Int8BlockWeight::Int8BlockWeight(const Kernels& kernels, bool uses_amx,
   offsets_.resize(scales);
   packed_ = AlignedBuffer<std::int8_t>(static_cast<std::size_t>(layout_.outputs * layout_.in));
   packed_.PreferHugePages();
-  layout_.ForEachChunk(blocks, false, pool,
-                       [&](std::size_t block, std::size_t chunk, PackScratch& scratch) {
-                         PackChunk(kernels, block, chunk, scratch.rows.data());
-                       });
+  ReadChunks(blocks, false, pool, [&](std::size_t block, std::size_t chunk, PackScratch& scratch) {
+    PackChunk(kernels, block, chunk, scratch.rows.data());
+  });
 }
 
 void Int8BlockWeight::PackChunk(const Kernels& kernels, std::size_t block, std::size_t index,

@@ -37,15 +37,9 @@ Int8PanelWeight::Int8PanelWeight(const Kernels& kernels, const WeightSource& sou
   offsets_.resize(static_cast<std::size_t>(outputs));
   packed_ = AlignedBuffer<std::int8_t>(static_cast<std::size_t>(outputs * padded_in_));
   packed_.PreferHugePages();
-  std::vector<PackScratch> packing;
-  for (int thread = 0; thread < pool.threads(); ++thread) {
-    packing.emplace_back(source, false);
-  }
-  pool.ParallelFor(static_cast<std::int64_t>(chunks_.size()), [&](std::int64_t index, int thread) {
-    const Chunk& chunk = chunks_[static_cast<std::size_t>(index)];
-    float* rows = packing[static_cast<std::size_t>(thread)].rows.data();
-    source.read(index, rows);
-    const Int8Chunk int8 = QuantizeChunk(kernels, rows, chunk.width, in_);
+  ReadChunks({&source, 1}, false, pool, [&](std::size_t, std::size_t index, PackScratch& packing) {
+    const Chunk& chunk = chunks_[index];
+    const Int8Chunk int8 = QuantizeChunk(kernels, packing.rows.data(), chunk.width, in_);
     kernels_.pack(int8.values.data(), chunk.width, in_,
                   packed_.data() + chunk.first_output * padded_in_);
     std::ranges::copy(int8.scales, scales_.begin() + chunk.first_output);

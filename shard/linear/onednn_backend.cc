@@ -152,32 +152,29 @@ std::unique_ptr<PackedWeight> OneDnnBackend::Pack(Precision precision, const Wei
   }
   AlignedBuffer<std::byte> packed(static_cast<std::size_t>(bytes));
   packed.PreferHugePages();
-  std::vector<PackScratch> scratch;
-  for (int thread = 0; thread < pool.threads(); ++thread) {
-    scratch.emplace_back(source, precision == Precision::kBfloat16);
-  }
-  pool.ParallelFor(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t index, int thread) {
-    OneDnnChunk& chunk = chunks[static_cast<std::size_t>(index)];
-    auto& [rows, narrow] = scratch[static_cast<std::size_t>(thread)];
-    std::byte* to = packed.data() + chunk.offset;
-    source.read(index, rows.data());
-    switch (precision) {
-      case Precision::kFloat32:
-        chunk.weight = chunk.product->Pack(rows.data(), to);
-        return;
-      case Precision::kBfloat16:
-        kernels_.to_bf16(rows.data(), chunk.width * in, narrow.data());
-        chunk.weight = chunk.product->Pack(narrow.data(), to);
-        return;
-      case Precision::kInt8: {
-        Int8Chunk int8 = QuantizeChunk(kernels_, rows.data(), chunk.width, in);
-        chunk.weight = chunk.product->Pack(int8.values.data(), to);
-        chunk.scales = std::move(int8.scales);
-        chunk.offsets = std::move(int8.offsets);
-        return;
-      }
-    }
-  });
+  const bool narrows = precision == Precision::kBfloat16;
+  ReadChunks({&source, 1}, narrows, pool,
+             [&](std::size_t, std::size_t index, PackScratch& scratch) {
+               OneDnnChunk& chunk = chunks[index];
+               auto& [rows, narrow] = scratch;
+               std::byte* to = packed.data() + chunk.offset;
+               switch (precision) {
+                 case Precision::kFloat32:
+                   chunk.weight = chunk.product->Pack(rows.data(), to);
+                   return;
+                 case Precision::kBfloat16:
+                   kernels_.to_bf16(rows.data(), chunk.width * in, narrow.data());
+                   chunk.weight = chunk.product->Pack(narrow.data(), to);
+                   return;
+                 case Precision::kInt8: {
+                   Int8Chunk int8 = QuantizeChunk(kernels_, rows.data(), chunk.width, in);
+                   chunk.weight = chunk.product->Pack(int8.values.data(), to);
+                   chunk.scales = std::move(int8.scales);
+                   chunk.offsets = std::move(int8.offsets);
+                   return;
+                 }
+               }
+             });
   return std::make_unique<OneDnnWeight>(kernels_, std::move(packed), std::move(chunks));
 }
 

@@ -99,29 +99,25 @@ PanelWeight::PanelWeight(const Kernels& kernels, Precision precision, const Weig
   }
   panels_ = AlignedBuffer<std::byte>(static_cast<std::size_t>(panels * panel_bytes_));
   panels_.PreferHugePages();
-  std::vector<PackScratch> packing;
-  for (int thread = 0; thread < pool.threads(); ++thread) {
-    packing.emplace_back(source, type != Dtype::kF32);
-  }
-  const auto chunks = static_cast<std::int64_t>(source.widths.size());
-  pool.ParallelFor(chunks, [&](std::int64_t chunk, int thread) {
-    const std::int64_t width = source.widths[static_cast<std::size_t>(chunk)];
-    auto& [rows, narrow] = packing[static_cast<std::size_t>(thread)];
-    std::byte* to = panels_.data() + first_panels_[static_cast<std::size_t>(chunk)] * panel_bytes_;
-    source.read(chunk, rows.data());
-    if (type == Dtype::kF32) {
-      PackChunk(rows.data(), width, in_, false, panel_bytes_, to);
-      return;
-    }
-    const auto numbers = std::span(rows.data(), static_cast<std::size_t>(width * in_));
-    if (type == source.stored) {
-      std::ranges::transform(numbers, narrow.data(),
-                             type == Dtype::kBF16 ? &NarrowToBf16 : &NarrowToF16);
-    } else {
-      kernels.to_bf16(numbers.data(), width * in_, narrow.data());
-    }
-    PackChunk(narrow.data(), width, in_, type == Dtype::kBF16, panel_bytes_, to);
-  });
+  const bool narrows = type != Dtype::kF32;
+  ReadChunks({&source, 1}, narrows, pool,
+             [&](std::size_t, std::size_t chunk, PackScratch& packing) {
+               const std::int64_t width = source.widths[chunk];
+               auto& [rows, narrow] = packing;
+               std::byte* to = panels_.data() + first_panels_[chunk] * panel_bytes_;
+               if (type == Dtype::kF32) {
+                 PackChunk(rows.data(), width, in_, false, panel_bytes_, to);
+                 return;
+               }
+               const auto numbers = std::span(rows.data(), static_cast<std::size_t>(width * in_));
+               if (type == source.stored) {
+                 std::ranges::transform(numbers, narrow.data(),
+                                        type == Dtype::kBF16 ? &NarrowToBf16 : &NarrowToF16);
+               } else {
+                 kernels.to_bf16(numbers.data(), width * in_, narrow.data());
+               }
+               PackChunk(narrow.data(), width, in_, type == Dtype::kBF16, panel_bytes_, to);
+             });
 }
 
 void PanelWeight::Multiply(const Activations& x, std::int64_t first_row, std::int64_t rows,
