@@ -33,12 +33,13 @@ Blocks CutEvenly(std::int64_t count, std::int64_t blocks, std::int64_t unit, std
   return all;
 }
 
-/// The number of blocks of a dimension that is not one of heads: 3 · 2ⁿ, so that halves, quarters
-/// and eighths of them are as even as thirds and sixths.
+/// The number of blocks of a dimension that is not one of heads: 12, 16, 24, 32, 48, …, the first
+/// that is not below the number of heads. Halves, quarters and eighths of them are even. Thirds and
+/// sixths are about as even as those of the heads.
 std::int64_t BlocksFor(const ModelConfig& config, std::int64_t units) {
   std::int64_t blocks = 12;
   while (blocks < config.num_attention_heads) {
-    blocks *= 2;
+    blocks += blocks % 3 == 0 ? blocks / 3 : blocks / 2;
   }
   return std::min(blocks, units);
 }
@@ -65,8 +66,8 @@ Range DealGrains(std::int64_t count, int rank, int size) {
 }  // namespace
 
 Blocks AllIntermediateBlocks(const ModelConfig& config) {
-  // Rotations of int8 are as long as the largest power of two that divides a block, and tiles of AMX
-  // have 64 bytes of a row. Blocks of three grains and more are about even.
+  // Rotations of int8 are as long as the largest power of two that divides a block, and tiles of
+  // AMX have 64 bytes of a row. Blocks of three grains and more are about even.
   constexpr std::int64_t kWideGrains[] = {64, 32};
   constexpr std::int64_t kGrainsOfBlock = 3;
   const std::int64_t columns = config.intermediate_size;

@@ -1,5 +1,6 @@
 #include "proto/model/partition.h"
 
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -175,10 +176,20 @@ TEST(PartitionTest, BlocksAreTheSameForAnyNumberOfRanks) {
 }
 
 TEST(PartitionTest, BlocksAreEvenOnHalvesAndThirds) {
-  for (const int size : {1, 2, 3, 4, 6, 8, 12}) {
-    for (const Partition& part : All(Config(16, 8, 3072, 32000), size, Sharding::kInBlocks)) {
+  for (const int size : {1, 2, 3, 4, 6, 8, 12, 24}) {
+    for (const Partition& part : All(Config(24, 8, 3072, 32000), size, Sharding::kInBlocks)) {
       EXPECT_EQ(part.intermediate.size(), 3072 / size);
     }
+  }
+}
+
+TEST(PartitionTest, BlocksAreAboutAsManyAsHeads) {
+  const std::pair<std::int64_t, std::int64_t> blocks_of_heads[] = {
+      {2, 12}, {12, 12}, {14, 16}, {17, 24}, {32, 32}, {40, 48}, {64, 64}, {96, 96}};
+  for (const auto& [heads, blocks] : blocks_of_heads) {
+    const ModelConfig config = Config(heads, 1, 28672, 151936);
+    EXPECT_EQ(AllIntermediateBlocks(config).size(), blocks);
+    EXPECT_EQ(AllVocabularyBlocks(config).size(), blocks);
   }
 }
 
