@@ -1,8 +1,9 @@
 """What `scorecast inspect --hosts` predicts, beside what is measured on layouts that its calibrations have not seen.
 
-A service calibrates one rank with a thread for each core, and one rank on each of two hosts. Then passes are
-measured on other layouts of ranks on 1, 2 and 4 hosts, which are network namespaces and need root. If every thread
-has a core, seconds count, at each rate of the network; otherwise CPU seconds, and the bytes that a host sends.
+In each round, a service calibrates one rank with a thread for each core, and one rank on each of two hosts. Then a
+pass is measured on each of other layouts of ranks on 1, 2 and 4 hosts, which are network namespaces and need root. If
+every thread has a core, seconds count, at each rate of the network; otherwise CPU seconds, and the bytes that a host
+sends.
 
 With --plots, instead, draws the predictions of docs/scaling.md. Run by `bench/run cost`.
 """
@@ -49,7 +50,7 @@ def parse_flags() -> argparse.Namespace:
                         help="rates of the network between hosts for seconds (100mbit 1gbit)")
     parser.add_argument("--workloads", nargs="+", default=["300+10x10"], metavar="Q+NxT",
                         help="a query of Q tokens and N items of T (300+10x10)")
-    parser.add_argument("--rounds", type=int, default=3, help="passes of each layout and workload (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="calibrations, and passes of each layout and workload (%(default)s)")
     parser.add_argument("--only", choices=["seconds", "cpu"], help="only layouts with a core for each thread, or only others")
     parser.add_argument("--quick", action="store_true", help="shape 0.1b and one round, to see whether it works")
     plots.add_flags(parser)
@@ -70,9 +71,8 @@ class CostBench:
         self._directories = Directories(Path(stack.enter_context(tempfile.TemporaryDirectory())),
                                         Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))))
         self._hosts: dict[int, Hosts] = {}
-        self._calibrations: dict[str, list[Path]] = {}
         self.calibrated: dict[str, list[str]] = {}
-        self.comparisons: list[Comparison] = []
+        self._comparisons: dict[tuple[str, ...], Comparison] = {}
         self.skipped: list[str] = []
 
     def run(self) -> None:
@@ -87,13 +87,22 @@ class CostBench:
         layouts = [each for each in TIMED + SHARED_CORES if each.hosts == 1 or each.hosts in self._hosts]
         if self.flags.only:
             layouts = [each for each in layouts if (each.cores <= cores) == (self.flags.only == "seconds")]
-        for dtype in self.flags.dtype:
-            self._calibrate(dtype, cores)
-        for number, (dtype, layout) in enumerate([(d, each) for d in self.flags.dtype for each in layouts]):
-            progress(f"cost: {number + 1} of {len(self.flags.dtype) * len(layouts)}: {dtype}, {layout}")
-            self._measure(dtype, layout, has_cores=layout.cores <= cores)
+        # A machine's speed may change from one minute to the next, so each round has calibrations of its own.
+        for number in range(self.flags.rounds):
+            for dtype in self.flags.dtype:
+                where = f"round {number + 1} of {self.flags.rounds}: {dtype}"
+                progress(f"cost: {where}, calibrations")
+                calibrations = self._calibrate(dtype, cores)
+                for layout in layouts:
+                    progress(f"cost: {where}, {layout}")
+                    self._measure(dtype, layout, calibrations, has_cores=layout.cores <= cores)
 
-    def _calibrate(self, dtype: str, cores: int) -> None:
+    @property
+    def comparisons(self) -> list[Comparison]:
+        return list(self._comparisons.values())
+
+    def _calibrate(self, dtype: str, cores: int) -> list[Path]:
+        paths: list[Path] = []
         layouts = [Layout(1, 1, cores)] + ([Layout(2, 1, 1)] if 2 in self._hosts else [])
         for layout in layouts:
             path = self.flags.work / f"calibration-{self.flags.shape}-{dtype}-{layout.hosts}x{layout.ranks_a_host}x{layout.threads}.json"
@@ -102,13 +111,14 @@ class CostBench:
             if hosts:
                 hosts.set_rate(None)
             write_calibration(self.flags.scorecast, self.model, dtype, layout, hosts, self._directories, path)
-            self._calibrations.setdefault(dtype, []).append(path)
-            self.calibrated.setdefault(dtype, []).append(str(layout))
+            paths.append(path)
+        self.calibrated[dtype] = [str(each) for each in layouts]
+        return paths
 
     def _hosts_of(self, layout: Layout) -> Hosts | None:
         return self._hosts[layout.hosts] if layout.hosts > 1 else None
 
-    def _measure(self, dtype: str, layout: Layout, has_cores: bool) -> None:
+    def _measure(self, dtype: str, layout: Layout, calibrations: list[Path], has_cores: bool) -> None:
         flags = self.flags
         worker = [str(flags.scorecast_worker.resolve()), "--models", str(flags.models.resolve()), "--shape", flags.shape,
                   "--dtype", dtype, "--threads", str(layout.threads)]
@@ -126,32 +136,23 @@ class CostBench:
                 for rate in rates:
                     if hosts:
                         hosts.set_rate(rate, BURST)
-                    self._compare(dtype, layout, hosts, rate, workload, job, has_cores)
+                    self._compare(dtype, layout, calibrations, hosts, rate, workload, job, has_cores)
 
-    def _compare(self, dtype: str, layout: Layout, hosts: Hosts | None, rate: str | None, workload: str,
-                 job: WorkerProcess, has_cores: bool) -> None:
-        seconds: list[float] = []
-        cpu: list[float] = []
-        sent: list[float] = []
-        for _ in range(self.flags.rounds):
-            before = [host.bytes_sent() for host in hosts.hosts] if hosts else []
-            reply = job.run(workload)
-            seconds.append(reply["t"])
-            cpu.append(sum(rank["cpu"]["all_s"] - rank["cpu"]["mpi_s"] for rank in reply["ranks"]))
-            if hosts:
-                sent.append(mean(host.bytes_sent() - bytes_ for host, bytes_ in zip(hosts.hosts, before)) * 1e-6)
-        cost = predicted(self.flags.scorecast, self.model, self._calibrations[dtype], layout,
+    def _compare(self, dtype: str, layout: Layout, calibrations: list[Path], hosts: Hosts | None, rate: str | None,
+                 workload: str, job: WorkerProcess, has_cores: bool) -> None:
+        before = [host.bytes_sent() for host in hosts.hosts] if hosts else []
+        reply = job.run(workload)
+        sent = mean(host.bytes_sent() - bytes_ for host, bytes_ in zip(hosts.hosts, before)) if hosts else 0
+        cpu = sum(rank["cpu"]["all_s"] - rank["cpu"]["mpi_s"] for rank in reply["ranks"])
+        cost = predicted(self.flags.scorecast, self.model, calibrations, layout,
                          GBIT_OF_RATE[rate] if rate else FULL_RATE, workload)
-        figures: list[tuple[str, float, list[float]]] = []
-        if has_cores:
-            figures.append(("seconds", cost["p50_s"], seconds))
-        else:
-            figures.append(("CPU seconds", cost["cpu_s"], cpu))
+        figures = [("seconds", cost["p50_s"], reply["t"])] if has_cores else [("CPU seconds", cost["cpu_s"], cpu)]
         if hosts:
-            figures.append(("MB a host", cost["host_bytes"] * 1e-6, sent))
+            figures.append(("MB a host", cost["host_bytes"] * 1e-6, sent * 1e-6))
         network = (rate or "full rate") if hosts else ""
-        self.comparisons += [Comparison(dtype, str(layout), network, workload, figure, value, measured)
-                             for figure, value, measured in figures]
+        for figure, prediction, measured in figures:
+            key = (dtype, str(layout), network, workload, figure)
+            self._comparisons.setdefault(key, Comparison(*key)).add(prediction, measured)
 
 
 def results(bench: CostBench) -> tuple[str, dict[str, Any]]:

@@ -12,19 +12,25 @@ WANTED = 0.15  # A prediction may differ from the measured figure by this part o
 
 @dataclass
 class Comparison:
-    """One figure of one layout: "seconds", "CPU seconds" or "MB a host"."""
+    """One figure of one layout in each round: "seconds", "CPU seconds" or "MB a host"."""
 
     dtype: str
     layout: str
     network: str  # Empty on one host.
     workload: str
     figure: str
-    predicted: float
+    predicted: list[float] = field(default_factory=list)
     measured: list[float] = field(default_factory=list)
+
+    def add(self, predicted: float, measured: float) -> None:
+        """Adds a round."""
+        self.predicted.append(predicted)
+        self.measured.append(measured)
 
     @property
     def ratio(self) -> float:
-        return self.predicted / median(self.measured)
+        """The median of the ratios within a round."""
+        return median(predicted / measured for predicted, measured in zip(self.predicted, self.measured))
 
     @property
     def is_within(self) -> bool:
@@ -39,14 +45,15 @@ def _row(each: Comparison) -> list[str]:
     digits = 1 if each.figure.startswith("MB") else 3
     query, items = each.workload.split("+")
     return [each.dtype, each.layout, each.network, f"{query} + {items.replace('x', ' x ')}", each.figure,
-            f"{each.predicted:.{digits}f}", spread(each.measured, digits),
+            spread(each.predicted, digits), spread(each.measured, digits),
             f"{each.ratio:.2f}" + ("" if each.is_within else " !")]
 
 
 def table(shape: str, calibrations: dict[str, list[str]], rounds: int, all_of_them: list[Comparison],
           skipped: list[str]) -> str:
     lines = ["# Predicted and measured", "",
-             f"`bench/run cost`: shape {shape}, {rounds} round{'s' if rounds != 1 else ''}; measured: median (min-max)", "",
+             f"`bench/run cost`: shape {shape}, {rounds} round{'s' if rounds != 1 else ''}, each with calibrations of its own; "
+             "median (min-max), and the median of the rounds' ratios", "",
              f"| {' | '.join(HEADER)} |", "|" + "---|" * len(HEADER)]
     lines += [f"| {' | '.join(_row(each))} |" for each in all_of_them]
     lines.append("")

@@ -53,15 +53,16 @@ class Curves(unittest.TestCase):
 
 
 class Costs(unittest.TestCase):
-    def test_a_prediction_is_compared_with_the_median(self):
-        good = Comparison("f32", "2 x 1 x 1", "1gbit", "300+10x10", "seconds", 1.15, [1.0, 3.0, 0.9])
-        bad = Comparison("f32", "2 x 1 x 1", "1gbit", "300+10x10", "MB a host", 84.0, [100.0])
+    def test_a_prediction_is_compared_within_its_round(self):
+        good = Comparison("f32", "2 x 1 x 1", "1gbit", "300+10x10", "seconds", [1.15, 6.0, 1.8], [1.0, 3.0, 2.0])
+        bad = Comparison("f32", "2 x 1 x 1", "1gbit", "300+10x10", "MB a host")
+        bad.add(84.0, 100.0)
         self.assertAlmostEqual(good.ratio, 1.15)
         self.assertTrue(good.is_within)
         self.assertFalse(bad.is_within)
         text = table("0.5b", {"f32": ["1 x 1 x 2"]}, 3, [good, bad], [])
-        self.assertIn("| f32 | 2 x 1 x 1 | 1gbit | 300 + 10 x 10 | seconds | 1.150 | 1.000 (0.900-3.000) | 1.15 |", text)
-        self.assertIn("| 84.0 | 100.0 (100.0-100.0) | 0.84 ! |", text)
+        self.assertIn("| f32 | 2 x 1 x 1 | 1gbit | 300 + 10 x 10 | seconds | 1.800 (1.150-6.000) | 2.000 (1.000-3.000) | 1.15 |", text)
+        self.assertIn("| 84.0 (84.0-84.0) | 100.0 (100.0-100.0) | 0.84 ! |", text)
         self.assertIn("MB a host: 0 of 1 within 15 %", text)
 
     def test_ticks_enclose_all_values(self):
