@@ -36,6 +36,9 @@ bool Poll(Ready ready) {
       }
       Pause();
     }
+    // If there are more threads than cores, this one may keep the core from those that it waits
+    // for.
+    std::this_thread::yield();
   } while (std::chrono::steady_clock::now() < end);
   return ready();
 }
@@ -157,7 +160,6 @@ void ThreadPool::Run(std::int64_t count, TaskRef task) {
   TakeTasks(0);
   while (!Poll([this] { return left_.load(std::memory_order_acquire) == 0; })) {
     CallBetween();
-    std::this_thread::yield();
   }
   if (fault_ != nullptr) {
     std::rethrow_exception(std::exchange(fault_, nullptr));
