@@ -370,6 +370,9 @@ ReferenceModel::Rows ReferenceModel::Attention(const Layer& layer, const Rows& x
 
       const std::vector<double> weight = AttentionWeights(score, row, mask);
       for (std::size_t key = 0; key < x.size(); ++key) {
+        if (!mask.sees[row][key]) {
+          continue;
+        }
         for (std::size_t i = 0; i < head_dim; ++i) {
           mixed[row][q_begin + i] += weight[key] * v[key][kv_begin + i];
         }
