@@ -181,6 +181,8 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   transformer_->Touch();
   runner_ = std::make_unique<PlanRunner>(group, *transformer_, *doorbell_, progress_, *watch_);
   progress_.BecomeIdle();
+  // Other ranks' reports of it may be late, but a service that says that it is ready must be found so.
+  watch_->StartupIsOver();
 }
 
 std::string RankEngine::Description() const {

@@ -51,6 +51,11 @@ void RankWatch::Heard(int rank, const RankReport& report) {
   watchdog_.Heard(rank, report);
 }
 
+void RankWatch::StartupIsOver() {
+  const std::lock_guard lock(mutex_);
+  watchdog_.StartupIsOver();
+}
+
 std::optional<std::string> RankWatch::Tick() {
   const RankReport own = OwnReport();
   Watchdog::Verdict verdict;

@@ -31,6 +31,8 @@ class RankWatch {
 
   RankReport OwnReport() const;
   void Heard(int rank, const RankReport& report);
+  /// Called when every rank has started.
+  void StartupIsOver();
   /// Called every kReportPeriod. Logs warnings. Returns why the job has to end, or nullopt.
   std::optional<std::string> Tick();
 

@@ -70,6 +70,8 @@ class Watchdog {
   /// Called when a report arrives. On rank 0 it is also called with rank 0's own report before each
   /// Tick.
   void Heard(int rank, const RankReport& report);
+  /// Called when every rank has started. A rank counts as idle until a newer report arrives.
+  void StartupIsOver() { is_startup_over_ = true; }
   /// Called every kReportPeriod.
   Verdict Tick(Clock::time_point now);
 
@@ -116,6 +118,7 @@ class Watchdog {
   const WatchLimits limits_;
   const std::size_t own_rank_;
   std::vector<Rank> ranks_;
+  bool is_startup_over_ = false;
 
   std::optional<Clock::time_point> last_tick_;
   Seconds time_{0};  ///< Time in which this watchdog ran.

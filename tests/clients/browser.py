@@ -55,7 +55,9 @@ class Browser:
         self._rest = b""
         self._calls = 0
         self._session: str | None = None
-        self.faults: list[str] = []  # What the page logs as an error, and what it throws.
+        # What the page logs as an error, and what it throws. Chromium logs replies of 503 to /ready, which is how a
+        # service says that it is not ready just now. This is no fault of the page, which shows it.
+        self.faults: list[str] = []
         target = self._call("Target.createTarget", {"url": "about:blank"}, _START_SECONDS)["targetId"]
         self._session = self._call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
@@ -161,5 +163,8 @@ class Browser:
     def _note_fault(self, event: dict[str, Any]) -> None:
         if event.get("method") == "Runtime.exceptionThrown":
             self.faults.append(json.dumps(event["params"]["exceptionDetails"]))
-        elif event.get("method") == "Log.entryAdded" and event["params"]["entry"]["level"] == "error":
-            self.faults.append(json.dumps(event["params"]["entry"]))
+        elif event.get("method") == "Log.entryAdded":
+            entry = event["params"]["entry"]
+            is_unready = entry["source"] == "network" and entry.get("url", "").endswith("/ready") and "503" in entry["text"]
+            if entry["level"] == "error" and not is_unready:
+                self.faults.append(json.dumps(entry))

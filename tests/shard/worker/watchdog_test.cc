@@ -67,6 +67,8 @@ class Job {
     }
   }
 
+  void StartupIsOver() { watchdog_.StartupIsOver(); }
+
   void BeginPass(double expected_seconds) {
     for (RankReport& report : reports) {
       ++report.pass;
@@ -352,6 +354,20 @@ TEST(Watchdog, SaysThatOthersWaitOnlyIfOneRankGetsTooLittleCpu) {
     EXPECT_EQ(job.warnings.back().ends_with(", and the others wait for it"), is_lone)
         << job.warnings.back();
   }
+}
+
+// The first reports after start-up may be late.
+TEST(Watchdog, KnowsThatStartupIsOverBeforeTheRanksReportIt) {
+  Job job(2, Timeout(30));
+  job.Run(1);
+  EXPECT_EQ(job.Status().ranks[1].state, RankState::kStarting);
+  job.StartupIsOver();
+  EXPECT_EQ(job.Status().ranks[1].state, RankState::kIdle);
+  job.Run(1);
+  EXPECT_EQ(job.Status().ranks[1].state, RankState::kIdle);
+  job.BeginPass(0);
+  job.Run(1);
+  EXPECT_EQ(job.Status().ranks[1].state, RankState::kComputing);
 }
 
 TEST(Watchdog, KnowsTheStatus) {
