@@ -1,17 +1,22 @@
-# Five ways to save compile time: precompiled headers, unity builds, the JSON library without its literals, fewer
-# garbage collections of the compiler, and a fast linker.
-#
-# Precompiled headers are the library headers that many sources include, parsed once for all of them. They only
-# save time: every source includes the headers that it uses, and also builds with
-# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON. The tests have a set of their own (tests/CMakeLists.txt).
-#
-# GCC accepts a precompiled header only if the source is compiled with the same options. A target whose sources
-# have options of their own (an instruction set, OpenMP) therefore sets DISABLE_PRECOMPILE_HEADERS.
+# What makes builds short: ccache, unity builds, the JSON library without its literals, fewer garbage collections of
+# the compiler, and a fast linker.
+
+# ccache, if it is installed. Paths are relative to the tree, in what ccache compares as well as in objects and
+# messages, so a clone in any folder takes the objects that another one has compiled. Without a run of the
+# preprocessor (CCACHE_DEPEND), an object that is not in the cache takes hardly longer than without ccache. Sources
+# that the build has just written may be in the cache, too (the sloppiness).
+find_program(SCORECAST_CCACHE ccache DOC "The compiler cache; empty to compile without one")
+find_program(SCORECAST_ENV env REQUIRED)
+mark_as_advanced(SCORECAST_ENV)
+if(SCORECAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SCORECAST_ENV} CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_DEPEND=1
+      CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime,time_macros ${SCORECAST_CCACHE})
+endif()
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 
 # Because of two inline literals at the end of nlohmann/json.hpp, every source that includes it instantiates the
-# whole parser, which takes about a second, although no source uses the literals. A precompiled header does not
-# help, because GCC instantiates templates anew in each source. Sources therefore include a copy without the
-# literals.
+# whole parser, which takes about a second, although no source uses the literals. Sources therefore include a copy
+# without the literals.
 function(scorecast_remove_json_literals)
   get_target_property(directories nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
   find_file(header nlohmann/json.hpp HINTS ${directories} REQUIRED NO_CACHE)
@@ -26,17 +31,61 @@ scorecast_remove_json_literals()
 
 # scorecast_unity(TARGET): compiles many of the target's sources as one translation unit, so that headers are parsed
 # and templates instantiated once for all of them. Names in unnamed namespaces of one target's sources must
-# therefore differ. Sources with options of their own are compiled by themselves.
+# therefore differ. Only sources with the same options are compiled together; those that the build generates, or that
+# have definitions of their own, are compiled alone.
+#
+# CMake's own unity sources include by absolute paths, so no other clone could take their objects from ccache. These
+# include by paths from the root of the tree.
 set(SCORECAST_UNITY_BATCH 32 CACHE STRING
     "Sources that are compiled as one; 8 makes the build of one changed source faster, and that of all slower")
 function(scorecast_unity target)
-  # Of equal size, because two cores wait for the larger one.
+  # The directory's file may add sources and set their options after this call.
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL scorecast_write_unity_sources ${target})")
+endfunction()
+
+function(scorecast_write_unity_sources target)
   get_target_property(sources ${target} SOURCES)
-  list(LENGTH sources count)
-  math(EXPR batches "(${count} + ${SCORECAST_UNITY_BATCH} - 1) / ${SCORECAST_UNITY_BATCH}")
-  math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
-  # In a unity build, GCC takes the sources for headers, and would warn of their unnamed namespaces.
+  set(kinds)
+  foreach(source IN LISTS sources)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
+    if(source MATCHES "[.]cc$" AND NOT IS_ABSOLUTE ${source} AND NOT definitions)
+      string(REPLACE ";" " " kind "${options}")
+      list(APPEND kinds "${kind}")
+      set(options_${kind} "${options}")
+      list(APPEND sources_${kind} ${source})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES kinds)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set(number 0)
+  foreach(kind IN LISTS kinds)
+    set(together ${sources_${kind}})
+    list(LENGTH together count)
+    # Of equal size, because two cores wait for the larger one.
+    math(EXPR batches "(${count} + ${SCORECAST_UNITY_BATCH} - 1) / ${SCORECAST_UNITY_BATCH}")
+    if(count EQUAL batches)
+      continue()
+    endif()
+    math(EXPR last "${batches} - 1")
+    foreach(batch RANGE ${last})
+      math(EXPR begin "${count} * ${batch} / ${batches}")
+      math(EXPR size "${count} * (${batch} + 1) / ${batches} - ${begin}")
+      list(SUBLIST together ${begin} ${size} included)
+      list(TRANSFORM included REPLACE "(.+)" "#include \"${folder}/\\1\"\n")
+      list(JOIN included "" text)
+      set(unity ${CMAKE_CURRENT_BINARY_DIR}/${target}_unity_${number}.cc)
+      math(EXPR number "${number} + 1")
+      file(CONFIGURE OUTPUT ${unity} CONTENT "${text}" @ONLY)
+      target_sources(${target} PRIVATE ${unity})
+      if(options_${kind})
+        set_source_files_properties(${unity} PROPERTIES COMPILE_OPTIONS "${options_${kind}}")
+      endif()
+    endforeach()
+    # The target still lists these sources, but does not compile them.
+    set_source_files_properties(${together} PROPERTIES HEADER_FILE_ONLY ON)
+  endforeach()
+  # GCC takes the included sources for headers, and would warn of their unnamed namespaces.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
 endfunction()
 
@@ -52,39 +101,3 @@ check_linker_flag(CXX -fuse-ld=gold SCORECAST_HAVE_GOLD)
 if(SCORECAST_HAVE_GOLD)
   add_link_options(-fuse-ld=gold)
 endif()
-
-set(scorecast_std_headers
-  <algorithm> <array> <chrono> <cmath> <cstdint> <cstring> <filesystem> <functional> <limits> <map>
-  <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map> <utility> <variant>
-  <vector>)
-
-# scorecast_header_set(NAME LINK … HEADERS …): makes a set of precompiled headers that targets can reuse: the
-# standard headers and HEADERS.
-function(scorecast_header_set name)
-  cmake_parse_arguments(arg "" "" "LINK;HEADERS" ${ARGN})
-  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc "")
-  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
-  target_link_libraries(${name} PRIVATE ${arg_LINK})
-  target_precompile_headers(${name} PRIVATE ${scorecast_std_headers} ${arg_HEADERS})
-endfunction()
-
-scorecast_header_set(scorecast_headers)
-scorecast_header_set(scorecast_json_headers
-  LINK nlohmann_json::nlohmann_json
-  HEADERS <nlohmann/json.hpp>)
-scorecast_header_set(scorecast_asio_headers
-  LINK Boost::headers Threads::Threads
-  HEADERS <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp>
-          <boost/asio/read.hpp> <boost/asio/steady_timer.hpp> <boost/asio/write.hpp>)
-
-# scorecast_precompile(TARGET LIBRARY …): gives the target the set that fits the libraries that it links.
-# scorecast_coordinator_json is in the condition because its headers include nlohmann/json.hpp.
-function(scorecast_precompile target)
-  if(Boost::headers IN_LIST ARGN)
-    target_precompile_headers(${target} REUSE_FROM scorecast_asio_headers)
-  elseif(nlohmann_json::nlohmann_json IN_LIST ARGN OR scorecast_coordinator_json IN_LIST ARGN)
-    target_precompile_headers(${target} REUSE_FROM scorecast_json_headers)
-  else()
-    target_precompile_headers(${target} REUSE_FROM scorecast_headers)
-  endif()
-endfunction()

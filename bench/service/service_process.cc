@@ -24,6 +24,12 @@ constexpr auto kReadyTime = std::chrono::seconds(180);
 constexpr auto kDrainTime = std::chrono::seconds(30);
 constexpr auto kKillTime = std::chrono::seconds(5);
 
+std::filesystem::path ProgramOfThisBuild() {
+  // build/NAME/bench/service/scorecast_service_bench
+  const std::filesystem::path bench = std::filesystem::canonical("/proc/self/exe");
+  return bench.parent_path().parent_path().parent_path() / "scorecast";
+}
+
 std::vector<std::string> CommandLine(const ServiceOptions& options) {
   std::vector<std::string> line = {
       SCORECAST_MPIEXEC,
@@ -32,7 +38,7 @@ std::vector<std::string> CommandLine(const ServiceOptions& options) {
       "none",
       "-n",
       std::to_string(options.ranks),
-      options.program.empty() ? SCORECAST_PROGRAM : options.program.string(),
+      (options.program.empty() ? ProgramOfThisBuild() : options.program).string(),
       "serve",
       "--model",
       options.model_dir.string(),

@@ -111,7 +111,7 @@ TEST(BatchFiles, AFileMustBeWhatItsNameSays) {
 std::int64_t PeakMemory(const std::filesystem::path& model, const std::filesystem::path& input) {
   const pid_t pid = fork();
   if (pid == 0) {
-    execl(SCORECAST_PROGRAM, SCORECAST_PROGRAM, "batch", "--model", model.c_str(), "--input",
+    execl(kScorecastProgram, kScorecastProgram, "batch", "--model", model.c_str(), "--input",
           input.c_str(), "--output", "/dev/null", "--log-level", "error", nullptr);
     _exit(127);
   }

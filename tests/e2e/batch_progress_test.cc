@@ -30,7 +30,7 @@ std::string Line(int query) {
 
 TEST(BatchProgress, ALineEveryTenSeconds) {
   const std::filesystem::path model = MakeModel("");
-  Process process({.arguments = {SCORECAST_PROGRAM, "batch", "--model", model.string(), "--input",
+  Process process({.arguments = {kScorecastProgram, "batch", "--model", model.string(), "--input",
                                  "-", "--output", "-"}});
   process.Send(Line(1) + Line(2));
   EXPECT_FALSE(process.ReadLine().empty());
@@ -50,7 +50,7 @@ TEST(BatchProgress, ABarOnATerminal) {
   const winsize size{.ws_row = 24, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
   const pid_t pid = forkpty(&terminal, nullptr, nullptr, &size);
   if (pid == 0) {
-    execl(SCORECAST_PROGRAM, SCORECAST_PROGRAM, "batch", "--model", model.c_str(), "--input",
+    execl(kScorecastProgram, kScorecastProgram, "batch", "--model", model.c_str(), "--input",
           (dir / "in.jsonl").c_str(), "--output", (dir / "out.jsonl").c_str(), nullptr);
     _exit(127);
   }

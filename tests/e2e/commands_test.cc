@@ -13,6 +13,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::testing {
 namespace commands_test {
@@ -361,8 +362,8 @@ TEST(InspectHosts, SaysWhatIsMissingOrWrong) {
 TEST(Inspect, ListsThePromptsOfAnEmbeddingModel) {
   const std::filesystem::path model = NewDirectory();
   std::filesystem::copy(
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "encoders" / "bert-embed", model,
-      std::filesystem::copy_options::recursive);
+      std::filesystem::path(reference::kTestsDirectory) / "golden" / "encoders" / "bert-embed",
+      model, std::filesystem::copy_options::recursive);
   EXPECT_THAT(RunScorecast({"inspect", "--model", model}).out,
               HasSubstr("\nembeddings\n  prompts             none\n"));
   WriteFile(model / "config_sentence_transformers.json",

@@ -18,6 +18,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::testing {
 namespace completion_logprobs_test {
@@ -29,7 +30,7 @@ constexpr double kTolerance = 1e-4;
 
 /// A file of tests/golden/prompts.
 json GoldenOf(const std::string& family) {
-  std::ifstream file(std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "prompts" /
+  std::ifstream file(std::filesystem::path(reference::kTestsDirectory) / "golden" / "prompts" /
                      (family + ".json"));
   return json::parse(file);
 }

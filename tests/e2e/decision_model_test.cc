@@ -12,6 +12,7 @@
 
 #include "tests/e2e/deciding.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::testing {
 namespace decision_model_test {
@@ -21,7 +22,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 const std::filesystem::path& Directory() {
   static const std::filesystem::path directory =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "decision_model";
+      std::filesystem::path(reference::kTestsDirectory) / "decision_model";
   return directory;
 }
 

@@ -14,6 +14,7 @@
 
 #include "tests/e2e/deciding.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::testing {
 namespace decision_scores_test {
@@ -26,7 +27,7 @@ constexpr double kTolerance = 1e-4;
 
 std::vector<Json> Golden(const std::string& name) {
   const std::filesystem::path dir =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "decisions";
+      std::filesystem::path(reference::kTestsDirectory) / "golden" / "decisions";
   std::vector<Json> lines;
   for (const std::string& line : LinesOf(ReadFile(dir / (name + ".jsonl")))) {
     lines.push_back(Json::parse(line));
@@ -50,7 +51,7 @@ class DecisionScores : public ::testing::TestWithParam<Case> {};
 TEST_P(DecisionScores, AreThoseOfTransformers) {
   const Case& one = GetParam();
   const std::filesystem::path model =
-      std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / one.model;
+      std::filesystem::path(reference::kSharedDirectory) / "models" / one.model;
   if (!std::filesystem::exists(model)) {
     GTEST_SKIP() << "no reference model at " << model;
   }

@@ -16,6 +16,7 @@
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
 #include "tests/e2e/socket_transport.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::testing {
 namespace embedding_text_test {
@@ -34,10 +35,10 @@ void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
 
 std::filesystem::path DirectoryOf(const std::string& name) {
   const std::filesystem::path own =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "encoders" / name;
+      std::filesystem::path(reference::kTestsDirectory) / "golden" / "encoders" / name;
   return std::filesystem::exists(own)
              ? own
-             : std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "encoders" / name;
+             : std::filesystem::path(reference::kSharedDirectory) / "golden" / "encoders" / name;
 }
 
 class EmbeddingTexts : public ::testing::TestWithParam<Model> {

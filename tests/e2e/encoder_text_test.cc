@@ -13,6 +13,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::testing {
 namespace encoder_text_test {
@@ -33,9 +34,9 @@ class EncoderTexts : public ::testing::TestWithParam<Model> {
  protected:
   void SetUp() override {
     const std::string& name = GetParam().name;
-    dir_ = std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "encoders" / name;
+    dir_ = std::filesystem::path(reference::kTestsDirectory) / "golden" / "encoders" / name;
     if (!std::filesystem::exists(dir_)) {
-      dir_ = std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "encoders" / name;
+      dir_ = std::filesystem::path(reference::kSharedDirectory) / "golden" / "encoders" / name;
     }
     if (!std::filesystem::exists(dir_)) {
       GTEST_SKIP() << "no reference data: " << dir_;
@@ -179,8 +180,8 @@ INSTANTIATE_TEST_SUITE_P(All, CrossEncoder,
                          NameOf);
 
 TEST(EncoderRefusals, OfWhatSuchModelsCannotDo) {
-  const std::filesystem::path dir =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "encoders" / "roberta-classifier";
+  const std::filesystem::path dir = std::filesystem::path(reference::kTestsDirectory) / "golden" /
+                                    "encoders" / "roberta-classifier";
   const std::vector<EndpointRequest> requests = {
       ToChunked({{"prompt", "a"}, {"max_new_tokens", 1}}),
       ToSystemOne(

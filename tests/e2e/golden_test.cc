@@ -1,5 +1,5 @@
-// Requests give the results of other implementations on one rank and on several, and the same results
-// on both. engine_golden_test shows the same of the engine on 1, 2, 3 and 4 ranks.
+// Requests give the results of other implementations on one rank and on several, and the same
+// results on both. engine_golden_test shows the same of the engine on 1, 2, 3 and 4 ranks.
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +14,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 
@@ -110,7 +111,8 @@ struct Reference {
 void PrintTo(const Reference& reference, std::ostream* out) { *out << reference.name; }
 
 Reference SharedReference(const std::string& name) {
-  const std::filesystem::path dir = std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / name;
+  const std::filesystem::path dir =
+      std::filesystem::path(reference::kSharedDirectory) / "models" / name;
   return {name, dir, dir};
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 std::filesystem::path TokenizerDirectory(const std::string& tokenizer) {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator/text/data" / tokenizer;
+  return std::filesystem::path(reference::kTestsDirectory) / "coordinator/text/data" / tokenizer;
 }
 
 reference::RandomCheckpoint Checkpoint() {
@@ -115,11 +116,11 @@ std::vector<std::vector<double>> OracleRows(const reference::ReferenceModel& mod
 }
 
 std::filesystem::path FamilyDirectory(const std::string& family) {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / family;
+  return std::filesystem::path(reference::kTestsDirectory) / "golden/families" / family;
 }
 
 std::filesystem::path DemoModelDirectory() {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "demo_model/model";
+  return std::filesystem::path(reference::kTestsDirectory) / "demo_model/model";
 }
 
 }  // namespace scorecast::testing

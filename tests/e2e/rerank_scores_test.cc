@@ -17,6 +17,7 @@
 #include "proto/model/token_id.h"
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_model.h"
@@ -32,7 +33,7 @@ using Ids = std::vector<TokenId>;
 constexpr double kTolerance = 1e-4;
 
 const std::filesystem::path kGolden =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "rerank";
+    std::filesystem::path(reference::kTestsDirectory) / "golden" / "rerank";
 
 std::vector<json> JsonLines(const std::filesystem::path& file) {
   std::vector<json> lines;
@@ -73,7 +74,7 @@ std::vector<double> ScoresByIndex(const json& body) {
 
 TEST(RerankScores, AreThoseOfTransformers) {
   const std::filesystem::path model =
-      std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / "qwen3-tiny";
+      std::filesystem::path(reference::kSharedDirectory) / "models" / "qwen3-tiny";
   if (!std::filesystem::exists(model)) {
     GTEST_SKIP() << "no reference model at " << model;
   }

@@ -46,13 +46,13 @@ Command ScorecastCommand(const std::vector<std::string>& arguments, int ranks) {
     command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                            {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   }
-  command.arguments.emplace_back(SCORECAST_PROGRAM);
+  command.arguments.emplace_back(kScorecastProgram);
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
   return command;
 }
 
 Command SupervisedCommand(Command command, const std::vector<std::string>& flags) {
-  std::vector<std::string> arguments = {SCORECAST_PROGRAM, "supervise"};
+  std::vector<std::string> arguments = {kScorecastProgram, "supervise"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());

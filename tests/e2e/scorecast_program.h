@@ -13,6 +13,9 @@
 
 namespace scorecast::testing {
 
+/// The path of the built executable.
+extern const char* const kScorecastProgram;
+
 /// How many ranks tests use that need several, unless their number matters: an odd number here, and
 /// two on each of two hosts with SCORECAST_TEST_MPIRUN.
 int SeveralRanks();

@@ -47,7 +47,7 @@ class StartupAgreement : public ::testing::Test {
 
   /// Runs them, and returns the line with which they end.
   std::string Refusal(const std::vector<std::string>& second_flags,
-                      const std::string& second_program = SCORECAST_PROGRAM) const {
+                      const std::string& second_program = kScorecastProgram) const {
     const ProcessResult result = RunTwo({second_program}, second_flags);
     EXPECT_FALSE(result.timed_out);
     EXPECT_EQ(result.exit_code, 1);
@@ -67,7 +67,7 @@ class StartupAgreement : public ::testing::Test {
 
 // A different directory is allowed.
 TEST_F(StartupAgreement, ACopy) {
-  const ProcessResult result = RunTwo({SCORECAST_PROGRAM}, {"--model", Copy()});
+  const ProcessResult result = RunTwo({kScorecastProgram}, {"--model", Copy()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
@@ -112,7 +112,7 @@ void ChangeBuildId(std::string& program) {
 
 TEST_F(StartupAgreement, AnotherBuild) {
   const std::filesystem::path other = NewDirectory() / "scorecast";
-  std::filesystem::copy(SCORECAST_PROGRAM, other);
+  std::filesystem::copy(kScorecastProgram, other);
   std::string program = ReadFile(other);
   ChangeBuildId(program);
   WriteFile(other, program);

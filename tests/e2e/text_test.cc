@@ -10,6 +10,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -35,7 +36,7 @@ TEST(Delimiter, ItsNumberAsTextIsPlainText) {
 // Llama 3's <|eot_id|> is 128009.
 TEST(Delimiter, ItsNumberAsTextIsPlainTextUnderLlama3) {
   const std::filesystem::path tokenizer =
-      std::filesystem::path(SCORECAST_SHARED_DIR) / "golden/tokenizers/llama3";
+      std::filesystem::path(reference::kSharedDirectory) / "golden/tokenizers/llama3";
   if (!std::filesystem::exists(tokenizer)) {
     GTEST_SKIP() << "no reference tokenizer at " << tokenizer;
   }

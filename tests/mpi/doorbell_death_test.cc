@@ -49,6 +49,11 @@ const std::vector<Step> kSteps = {
 const std::map<End, std::string> kMpirunWaits = {
     {End::kMpirun, "0"}, {End::kDoorbell, "2"}, {End::kOwn, "1"}};
 
+/// The program whose ranks die. It is built next to this test.
+std::filesystem::path Steps() {
+  return std::filesystem::canonical("/proc/self/exe").replace_filename("doorbell_steps");
+}
+
 class DoorbellDeath : public ::testing::TestWithParam<std::tuple<Step, int>> {};
 
 TEST_P(DoorbellDeath, EndsTheJob) {
@@ -59,7 +64,7 @@ TEST_P(DoorbellDeath, EndsTheJob) {
                        // Not /dev/shm, because other programs have files there.
                        "--mca", "btl_vader_backing_directory", shared_memory, "--mca",
                        "odls_base_sigkill_timeout", kMpirunWaits.at(step.end), "-n",
-                       std::to_string(kRanks), DOORBELL_STEPS, step.name, std::to_string(victim)};
+                       std::to_string(kRanks), Steps(), step.name, std::to_string(victim)};
   command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   Process job(command);
   // Wait returns when every process that holds the job's output has ended.

@@ -18,6 +18,7 @@
 #include "shard/checkpoint/crc32c.h"
 #include "shard/linear/onednn_backend.h"
 #include "tests/mpi/engine_harness.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/temp_directory.h"
 
@@ -29,7 +30,7 @@ using proto::RowLogits;
 using proto::TokenId;
 
 const std::filesystem::path kModel =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
+    std::filesystem::path(reference::kTestsDirectory) / "golden/families/qwen3";
 constexpr std::int64_t kVocabSize = 320;
 const std::vector<TokenId> kLabels = {3, 7, 300};
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
 
@@ -62,8 +63,8 @@ class EngineBits : public ::testing::TestWithParam<std::tuple<Precision, std::st
  protected:
   Precision precision() const { return std::get<0>(GetParam()); }
 
-  const std::filesystem::path model_ =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / std::get<1>(GetParam());
+  const std::filesystem::path model_ = std::filesystem::path(reference::kTestsDirectory) /
+                                       "golden/families" / std::get<1>(GetParam());
   Engine engine_{model_, {.precision = precision()}};
   std::vector<TokenId> query_ = Tokens(1, 70);
   std::vector<std::vector<TokenId>> items_ = SomeItems();
@@ -250,7 +251,7 @@ INSTANTIATE_TEST_SUITE_P(All, EngineBits,
 // Without the limit, the partial logits of a request might be more than MPI can gather.
 TEST(EngineBitsOfPasses, FewLogitsInAPassChangeNothing) {
   const std::filesystem::path model =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/gemma2";
+      std::filesystem::path(reference::kTestsDirectory) / "golden/families/gemma2";
   constexpr auto kPrecision = Precision::kBfloat16;
   const PackedSequence sequence = SequenceOf(Tokens(1, 70), SomeItems());
   Engine engine(model, {.precision = kPrecision});

@@ -17,6 +17,7 @@
 #include "coordinator/prompts/sequence_layout.h"
 #include "proto/base/check.h"
 #include "tests/mpi/engine_harness.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/shard/resident_pages.h"
 
@@ -30,7 +31,7 @@ using shard::Precision;
 using ::testing::HasSubstr;
 
 const std::filesystem::path kModel =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/qwen3";
+    std::filesystem::path(reference::kTestsDirectory) / "golden/families/qwen3";
 constexpr std::int32_t kMaxRows = 8192;
 
 std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count) {

@@ -13,6 +13,7 @@
 #include "coordinator/schedule/pages/block_cache.h"
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
 
@@ -78,8 +79,8 @@ class EngineCache : public ::testing::TestWithParam<std::tuple<Precision, std::s
     EXPECT_EQ(cache.available_pages(), pages);
   }
 
-  const std::filesystem::path model_ =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / std::get<1>(GetParam());
+  const std::filesystem::path model_ = std::filesystem::path(reference::kTestsDirectory) /
+                                       "golden/families" / std::get<1>(GetParam());
   Engine engine_{model_, {.max_rows = 1024, .precision = std::get<0>(GetParam())}};
   std::mt19937 random_{11};
 };

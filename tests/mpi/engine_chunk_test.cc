@@ -11,6 +11,7 @@
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
 #include "tests/reference/dense_mask.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
@@ -106,10 +107,11 @@ TEST_P(ChunkGolden, WholeAndInPagesAndGreedy) {
   EXPECT_EQ(weighted, type == "llama" || type == "qwen3" ? 2 : 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ChunkGolden,
-                         ::testing::ValuesIn(reference::FindGoldenDirectories(SCORECAST_TESTS_DIR
-                                                                              "/golden")
-                                                 .language_models));
+INSTANTIATE_TEST_SUITE_P(
+    All, ChunkGolden,
+    ::testing::ValuesIn(reference::FindGoldenDirectories(std::string(reference::kTestsDirectory) +
+                                                         "/golden")
+                            .language_models));
 
 class Chunks : public ::testing::Test {
  protected:
@@ -134,7 +136,7 @@ class Chunks : public ::testing::Test {
     }
   }
 
-  Engine engine_{SCORECAST_TESTS_DIR "/golden/families/qwen3"};
+  Engine engine_{std::string(reference::kTestsDirectory) + "/golden/families/qwen3"};
 };
 
 TEST_F(Chunks, OneChunkAndOneQuestionIsPlainCausal) {

@@ -11,10 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
+#include "tests/mpi/stored_oracle.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
-#include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
@@ -75,10 +76,11 @@ TEST_P(ClassifierGolden, ClassLogits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClassifierGolden,
-                         ::testing::ValuesIn(reference::FindGoldenDirectories(SCORECAST_TESTS_DIR
-                                                                              "/golden")
-                                                 .classifiers));
+INSTANTIATE_TEST_SUITE_P(
+    All, ClassifierGolden,
+    ::testing::ValuesIn(reference::FindGoldenDirectories(std::string(reference::kTestsDirectory) +
+                                                         "/golden")
+                            .classifiers));
 
 /// A random classifier, whose weights every rank makes for itself.
 struct RandomClassifier {
@@ -129,7 +131,7 @@ TEST(RandomClassifiers, AgreeWithTheOracle) {
         if (!engine.is_root()) {
           continue;
         }
-        const auto expected = reference::ReferenceModel(model.dir.path())
+        const auto expected = StoredOracle(model.dir.path())
                                   .Logits(sequence.tokens, sequence.segments, RowsOf(sequence));
         ASSERT_EQ(found.size(), expected.size());
         for (std::size_t item = 0; item < found.size(); ++item) {
@@ -173,7 +175,7 @@ TEST_P(ClassifierPrecision, ErrorIsThatOfTheLayers) {
   }
   const auto logits_of = [&](const reference::Rounding& rounding) {
     std::vector<double> logits;
-    for (const auto& row : reference::ReferenceModel(model.dir.path(), rounding)
+    for (const auto& row : StoredOracle(model.dir.path(), rounding)
                                .Logits(sequence.tokens, sequence.segments, RowsOf(sequence))) {
       logits.insert(logits.end(), row.begin(), row.end());
     }

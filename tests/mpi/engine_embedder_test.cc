@@ -13,11 +13,12 @@
 
 #include "coordinator/schedule/pages/block_cache.h"
 #include "tests/mpi/engine_harness.h"
+#include "tests/mpi/stored_oracle.h"
 #include "tests/reference/checkpoint_reader.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_head.h"
-#include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
@@ -32,7 +33,7 @@ using shard::Precision;
 /// Largest error of a number against the golden figures, which are float64's.
 constexpr double kTolerance = 2e-5;
 
-const std::filesystem::path kGolden = SCORECAST_TESTS_DIR "/golden/encoders";
+const std::filesystem::path kGolden = std::string(reference::kTestsDirectory) + "/golden/encoders";
 
 const std::vector<std::string> kEmbedders = {"gemma3-bidirectional", "llama-bidirectional-embed",
                                              "qwen3-embed"};
@@ -165,7 +166,7 @@ TEST(RandomHeads, AgreeWithTheOracle) {
     model.config.read_head->normalize = true;
     model.config.read_head->temperature = 0.4;
     Engine engine(model.dir.path(), model.config, {});
-    const reference::ReferenceModel oracle(model.dir.path());
+    const StoredOracle oracle(model.dir.path());
     for (const std::size_t length : {1U, 2U, 7U, 65U, 100U}) {
       for (const std::int32_t first_row : {0, 3}) {
         if (first_row >= static_cast<std::int32_t>(length)) {

@@ -12,10 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
+#include "tests/mpi/stored_oracle.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/random_checkpoint.h"
-#include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {
 namespace engine_encoder_test {
@@ -25,7 +26,7 @@ using proto::RowLogits;
 using proto::TokenId;
 using shard::Precision;
 
-const std::filesystem::path kGolden = SCORECAST_TESTS_DIR "/golden/encoders";
+const std::filesystem::path kGolden = std::string(reference::kTestsDirectory) + "/golden/encoders";
 
 /// A text whose rows are pooled.
 PackedSequence TextSequence(const std::vector<TokenId>& ids,
@@ -109,10 +110,11 @@ TEST_P(EncoderClassifier, HiddenRowsAndClassLogits) {
   ExpectFigures(proto::LoadModelConfig(GetParam().path), texts);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EncoderClassifier,
-                         ::testing::ValuesIn(reference::FindEncoderDirectories(SCORECAST_TESTS_DIR
-                                                                               "/golden")
-                                                 .classifiers));
+INSTANTIATE_TEST_SUITE_P(
+    All, EncoderClassifier,
+    ::testing::ValuesIn(reference::FindEncoderDirectories(std::string(reference::kTestsDirectory) +
+                                                          "/golden")
+                            .classifiers));
 
 class EncoderEmbedder : public EncoderGolden {};
 
@@ -126,10 +128,11 @@ TEST_P(EncoderEmbedder, HiddenRowsAndTheirMean) {
   ExpectFigures(config, texts);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EncoderEmbedder,
-                         ::testing::ValuesIn(reference::FindEncoderDirectories(SCORECAST_TESTS_DIR
-                                                                               "/golden")
-                                                 .embedders));
+INSTANTIATE_TEST_SUITE_P(
+    All, EncoderEmbedder,
+    ::testing::ValuesIn(reference::FindEncoderDirectories(std::string(reference::kTestsDirectory) +
+                                                          "/golden")
+                            .embedders));
 
 /// Texts of many lengths, with token types if the model has any, and with padding ids among them.
 std::vector<Golden> RandomTexts(const proto::ModelConfig& config) {
@@ -163,7 +166,7 @@ std::vector<std::vector<float>> RowsOf(Engine& engine, const std::vector<Golden>
   return rows;
 }
 
-std::vector<std::vector<double>> RowsOf(const reference::ReferenceModel& oracle,
+std::vector<std::vector<double>> RowsOf(const StoredOracle& oracle,
                                         const std::vector<Golden>& texts) {
   std::vector<std::vector<double>> rows;
   for (const Golden& text : texts) {
@@ -186,7 +189,7 @@ void ExpectTheOracle(const std::string& name, const proto::ModelConfig& config) 
   if (!engine.is_root()) {
     return;
   }
-  const auto expected = RowsOf(reference::ReferenceModel(kGolden / name, config), texts);
+  const auto expected = RowsOf(StoredOracle(kGolden / name, config), texts);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t row = 0; row < found.size(); ++row) {
     SCOPED_TRACE("row " + std::to_string(row));
@@ -262,12 +265,11 @@ TEST_P(EncoderPrecision, ErrorIsThatOfRounding) {
   if (!engine.is_root()) {
     return;
   }
-  const auto exact = RowsOf(reference::ReferenceModel(kGolden / name), texts);
+  const auto exact = RowsOf(StoredOracle(kGolden / name), texts);
   const reference::Rounding rounding = {
       precision == Precision::kInt8 ? reference::Precision::kInt8 : reference::Precision::kBfloat16,
       /*summands=*/engine.ranks() > 1};
-  const double of_rounding =
-      Rms(RowsOf(reference::ReferenceModel(kGolden / name, rounding), texts), exact);
+  const double of_rounding = Rms(RowsOf(StoredOracle(kGolden / name, rounding), texts), exact);
   EXPECT_LE(Rms(found, exact), 1.3 * of_rounding);
   EXPECT_GE(Rms(found, exact), of_rounding / 2);
 }
@@ -416,11 +418,10 @@ TEST_P(EncoderLongText, IsThatOfTheOracle) {
     return;
   }
   const std::vector<RowLogits>& found = in_steps[0];
-  const auto exact = RowsOf(reference::ReferenceModel(kGolden / GetParam(), config), {text});
-  const auto rounded =
-      RowsOf(reference::ReferenceModel(kGolden / GetParam(), config,
-                                       {reference::Precision::kFloat32, /*summands=*/true}),
-             {text});
+  const auto exact = RowsOf(StoredOracle(kGolden / GetParam(), config), {text});
+  const auto rounded = RowsOf(StoredOracle(kGolden / GetParam(), config,
+                                           {reference::Precision::kFloat32, /*summands=*/true}),
+                              {text});
   ASSERT_EQ(found.size(), kRows);
   std::vector<std::vector<float>> rows;
   for (const RowLogits& row : found) {

@@ -8,11 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
+#include "tests/mpi/stored_oracle.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
-#include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
@@ -65,10 +66,11 @@ TEST_P(FamilyGolden, MultiItem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FamilyGolden,
-                         ::testing::ValuesIn(reference::FindGoldenDirectories(SCORECAST_TESTS_DIR
-                                                                              "/golden")
-                                                 .language_models));
+INSTANTIATE_TEST_SUITE_P(
+    All, FamilyGolden,
+    ::testing::ValuesIn(reference::FindGoldenDirectories(std::string(reference::kTestsDirectory) +
+                                                         "/golden")
+                            .language_models));
 
 /// A prefix, blocks and suffixes of random lengths. All blocks begin at the same position, and so
 /// do all suffixes.
@@ -147,7 +149,7 @@ void RandomLayouts::ExpectTheOracle(const proto::ModelConfig& config) {
   checkpoint.seed = 11;
   reference::WriteRandomWeights(dir.path(), checkpoint);
   Engine engine(dir.path(), config, {.threads = 2, .max_rows = 1024});
-  const reference::ReferenceModel oracle(dir.path(), config);
+  const StoredOracle oracle(dir.path(), config);
   std::mt19937 random(5);
   for (int round = 0; round < 8; ++round) {
     const PackedSequence sequence = RandomSequence(random, engine.config().vocab_size);
@@ -202,7 +204,7 @@ TEST(TiedLmHead, IsThatOfTheCheckpointIfThereIsOne) {
 /// 9 query heads and 3 K/V heads over more ranks than K/V heads, up to one query head per rank.
 TEST(UnevenPartition, NineHeads) {
   const std::filesystem::path dir =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/llama-nine-heads";
+      std::filesystem::path(reference::kTestsDirectory) / "golden/families/llama-nine-heads";
   Engine engine(dir, {.threads = 1});
   for (const reference::MultiItemCase& item_case : reference::LoadFamilyGolden(dir).multi_item) {
     const auto results = engine.RunTogether(

@@ -8,9 +8,9 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/random_sequence.h"
+#include "tests/mpi/stored_oracle.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
-#include "tests/reference/reference_model.h"
 
 namespace scorecast::testing {
 namespace engine_layouts_test {
@@ -23,7 +23,7 @@ class Layouts : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(Layouts, AgreeWithTheOracle) {
   Engine engine(Family(GetParam()), {.max_rows = 1024});
-  const reference::ReferenceModel oracle(Family(GetParam()));
+  const StoredOracle oracle(Family(GetParam()));
   std::mt19937 random(5);
   for (int round = 0; round < 8; ++round) {
     const PackedSequence sequence = RandomSequence(random, round % 2 == 0);

@@ -21,11 +21,12 @@
 #include "proto/model/token_id.h"
 #include "proto/mpi/communicator.h"
 #include "tests/mpi/engine_harness.h"
+#include "tests/mpi/stored_oracle.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/reference_config.h"
-#include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
 #include "tests/shard/kernels/kernel_sets.h"
 
@@ -41,7 +42,7 @@ using shard::Precision;
 constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
 
 std::filesystem::path Family(std::string_view name) {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
+  return std::filesystem::path(reference::kTestsDirectory) / "golden/families" / name;
 }
 
 /// A query and items. Every row is read, and the labels are spread over the vocabulary.
@@ -63,8 +64,7 @@ PackedSequence EveryRow(std::int64_t vocab_size) {
 }
 
 /// Log-probabilities of the labels of every read: [reads * labels].
-std::vector<double> LogProbsOf(const reference::ReferenceModel& model,
-                               const PackedSequence& sequence) {
+std::vector<double> LogProbsOf(const StoredOracle& model, const PackedSequence& sequence) {
   std::vector<std::int32_t> rows;
   for (const proto::RowRead& read : sequence.reads) {
     rows.push_back(read.row);
@@ -134,10 +134,9 @@ void ExpectErrorsOfRounding(const std::filesystem::path& model, const ModelConfi
   const reference::Rounding rounding = {
       precision == Precision::kInt8 ? reference::Precision::kInt8 : reference::Precision::kBfloat16,
       /*summands=*/engine.ranks() > 1};
-  const std::vector<double> exact =
-      LogProbsOf(reference::ReferenceModel(model, oracle_config), sequence);
+  const std::vector<double> exact = LogProbsOf(StoredOracle(model, oracle_config), sequence);
   const std::vector<double> rounded =
-      LogProbsOf(reference::ReferenceModel(model, oracle_config, rounding), sequence);
+      LogProbsOf(StoredOracle(model, oracle_config, rounding), sequence);
   ASSERT_EQ(found.size(), exact.size());
   const Errors of_engine = ErrorsOf(found, exact);
   const Errors of_rounding = ErrorsOf(rounded, exact);
@@ -207,7 +206,7 @@ class EngineFigures : public ::testing::TestWithParam<std::string_view> {};
 //   engine_precision_test --gtest_filter='*Figures*' | grep '^|'
 TEST_P(EngineFigures, Errors) {
   const std::filesystem::path model = Family(GetParam());
-  const reference::ReferenceModel oracle(model);
+  const StoredOracle oracle(model);
   if (oracle.config().num_attention_heads < proto::Communicator::World().size()) {
     GTEST_SKIP() << "more ranks than heads";
   }
@@ -244,7 +243,7 @@ TEST_P(KernelSetFigures, Errors) {
   std::map<Precision, std::vector<double>> found;
   for (const std::string_view family : reference::kGoldenFamilies) {
     const std::filesystem::path model = Family(family);
-    const reference::ReferenceModel oracle(model);
+    const StoredOracle oracle(model);
     const PackedSequence sequence = EveryRow(oracle.config().vocab_size);
     std::ranges::copy(LogProbsOf(oracle, sequence), std::back_inserter(exact));
     for (const Precision precision : kPrecisions) {
@@ -304,10 +303,9 @@ TEST(EngineLayers, HaveOptionsOfTheirOwn) {
   const PackedSequence sequence = EveryRow(engine.config().vocab_size);
   const std::vector<double> found = LogProbsOf(engine, sequence);
   if (engine.is_root()) {
-    EXPECT_THAT(
-        found, ::testing::Pointwise(
-                   ::testing::DoubleNear(1e-4),
-                   LogProbsOf(reference::ReferenceModel(dir.path(), checkpoint.config), sequence)));
+    EXPECT_THAT(found, ::testing::Pointwise(
+                           ::testing::DoubleNear(1e-4),
+                           LogProbsOf(StoredOracle(dir.path(), checkpoint.config), sequence)));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "proto/plan/cluster.h"
 #include "tests/coordinator/schedule/random_jobs.h"
 #include "tests/mpi/engine_harness.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_directories.h"
 
 namespace scorecast::testing {
@@ -140,9 +141,9 @@ class EngineSchedule : public ::testing::TestWithParam<std::tuple<Precision, std
     return alone;
   }
 
-  Engine engine_{
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / std::get<1>(GetParam()),
-      {.precision = std::get<0>(GetParam())}};
+  Engine engine_{std::filesystem::path(reference::kTestsDirectory) / "golden/families" /
+                     std::get<1>(GetParam()),
+                 {.precision = std::get<0>(GetParam())}};
   std::mt19937_64 random_{20261123};
 };
 

@@ -19,6 +19,7 @@
 #include "coordinator/schedule/pass/pass_builder.h"
 #include "coordinator/schedule/pass/sequence_run.h"
 #include "tests/mpi/engine_harness.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/random_checkpoint.h"
 
 namespace scorecast::testing {
@@ -28,7 +29,7 @@ using proto::ForwardPlan;
 using proto::RowLogits;
 
 const std::filesystem::path kModel =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families/llama";
+    std::filesystem::path(reference::kTestsDirectory) / "golden/families/llama";
 
 class QueuedClusterTest : public ::testing::Test {
  protected:

@@ -9,6 +9,7 @@
 
 #include "tests/mpi/engine_harness.h"
 #include "tests/mpi/paged_plan.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/packed_layout.h"
 #include "tests/reference/random_checkpoint.h"
 
@@ -17,7 +18,7 @@ namespace scorecast::testing {
 // Sequences of random layouts, for the models of tests/golden/families.
 
 inline std::filesystem::path Family(std::string_view name) {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / name;
+  return std::filesystem::path(reference::kTestsDirectory) / "golden/families" / name;
 }
 
 inline constexpr std::int64_t kVocabSize = 320;

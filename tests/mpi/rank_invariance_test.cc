@@ -11,9 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/mpi/engine_harness.h"
+#include "tests/mpi/stored_oracle.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/log_probabilities.h"
 #include "tests/reference/random_checkpoint.h"
-#include "tests/reference/reference_model.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::testing {
@@ -24,7 +25,7 @@ using proto::RowLogits;
 using proto::TokenId;
 using shard::Precision;
 
-const std::filesystem::path kGolden = SCORECAST_TESTS_DIR "/golden";
+const std::filesystem::path kGolden = std::string(reference::kTestsDirectory) + "/golden";
 
 std::vector<TokenId> Tokens(std::uint64_t seed, std::size_t count, std::int64_t vocabulary) {
   return reference::RandomTokens(seed, count, vocabulary);
@@ -214,7 +215,7 @@ TEST_P(WideRankInvariance, AnyNumberOfRanksGivesTheSameBits) {
   for (const proto::RowRead& read : sequence.reads) {
     rows.push_back(read.row);
   }
-  const reference::ReferenceModel oracle(model.path());
+  const StoredOracle oracle(model.path());
   const auto expected =
       oracle.Logits(sequence.tokens, sequence.segments, rows, sequence.block_weighting);
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/packed_layout.h"
@@ -63,7 +64,7 @@ TEST_P(ClassifierGolden, OneByOne) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, ClassifierGolden,
-    testing::ValuesIn(FindGoldenDirectories(SCORECAST_TESTS_DIR "/golden").classifiers));
+    testing::ValuesIn(FindGoldenDirectories(std::string(kTestsDirectory) + "/golden").classifiers));
 
 }  // namespace classifier_golden_test
 }  // namespace scorecast::reference

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/reference_model.h"
@@ -54,7 +55,8 @@ TEST_P(EncoderClassifier, HiddenRowsAndClassLogits) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, EncoderClassifier,
-    testing::ValuesIn(FindEncoderDirectories(SCORECAST_TESTS_DIR "/golden").classifiers));
+    testing::ValuesIn(
+        FindEncoderDirectories(std::string(kTestsDirectory) + "/golden").classifiers));
 
 class Embedder : public testing::TestWithParam<GoldenDirectory> {};
 
@@ -69,7 +71,7 @@ TEST_P(Embedder, HiddenRowsAndTheirMean) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Embedder,
-    testing::ValuesIn(FindEncoderDirectories(SCORECAST_TESTS_DIR "/golden").embedders));
+    testing::ValuesIn(FindEncoderDirectories(std::string(kTestsDirectory) + "/golden").embedders));
 
 }  // namespace encoder_golden_test
 }  // namespace scorecast::reference

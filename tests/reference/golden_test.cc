@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_cases.h"
 #include "tests/reference/golden_directories.h"
 #include "tests/reference/log_probabilities.h"
@@ -117,7 +118,7 @@ std::string CaseName(const testing::TestParamInfo<std::string_view>& param) {
 class FamilyTest : public testing::TestWithParam<std::string_view> {
  protected:
   FamilyTest()
-      : dir_(std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "families" / GetParam()),
+      : dir_(std::filesystem::path(kTestsDirectory) / "golden" / "families" / GetParam()),
         model_(dir_),
         golden_(LoadFamilyGolden(dir_)) {}
 
@@ -231,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(Families, FamilyTest, testing::ValuesIn(kGoldenFamilies
 class RealVocabularyTest : public testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override {
-    dir_ = std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / GetParam();
+    dir_ = std::filesystem::path(kSharedDirectory) / "models" / GetParam();
     if (!std::filesystem::exists(dir_ / "golden.json")) {
       GTEST_SKIP() << "no reference model in " << dir_;
     }

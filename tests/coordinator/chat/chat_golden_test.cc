@@ -13,6 +13,7 @@
 #include "coordinator/chat/chat_prompts.h"
 #include "tests/coordinator/chat/given_conversation.h"
 #include "tests/coordinator/text/json_lines.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace chat_golden_test {
@@ -21,7 +22,7 @@ using nlohmann::json;
 using proto::Expected;
 
 const std::filesystem::path kGolden =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "chat";
+    std::filesystem::path(reference::kTestsDirectory) / "golden" / "chat";
 
 std::string ReadText(const std::filesystem::path& file) {
   std::ostringstream text;
@@ -61,7 +62,7 @@ TEST(ChatGolden, TextsAreThoseOfTransformers) {
 /// The tokens of conversations with the tokenizer and the template of a published model.
 void CheckTokens(const std::string& name) {
   const std::filesystem::path dir =
-      std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers" / name;
+      std::filesystem::path(reference::kSharedDirectory) / "golden" / "tokenizers" / name;
   if (!std::filesystem::exists(dir)) {
     GTEST_SKIP() << "no reference data: " << dir;
   }

@@ -10,6 +10,7 @@
 
 #include "coordinator/decisions/decider.h"
 #include "tests/coordinator/text/json_lines.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace decision_golden_test {
@@ -18,7 +19,7 @@ using Json = nlohmann::ordered_json;
 using Ids = std::vector<TokenId>;
 
 const std::filesystem::path kGolden =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "decisions";
+    std::filesystem::path(reference::kTestsDirectory) / "golden" / "decisions";
 
 std::string TextOf(const Json& value) {
   return value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump();
@@ -70,7 +71,7 @@ std::vector<Json> Cases() {
 /// Without `blank_states`, cases whose state is empty or white space are left out.
 void Check(const std::string& name, const std::string& tokenizer_name, bool blank_states = true) {
   const std::filesystem::path dir =
-      std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers" / tokenizer_name;
+      std::filesystem::path(reference::kSharedDirectory) / "golden" / "tokenizers" / tokenizer_name;
   if (!std::filesystem::exists(dir)) {
     GTEST_SKIP() << "no reference data: " << dir;
   }

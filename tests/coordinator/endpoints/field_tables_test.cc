@@ -21,6 +21,7 @@
 #include "coordinator/endpoints/endpoints.h"
 #include "coordinator/json/body_form.h"
 #include "proto/scorecast.pb.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace field_tables_test {
@@ -141,7 +142,7 @@ std::string WithTables(const std::string& page, std::map<std::string, std::strin
 
 TEST(FieldTables, AreThoseOfTheDocumentation) {
   const std::filesystem::path path =
-      std::filesystem::path(SCORECAST_TESTS_DIR).parent_path() / "docs/requests.md";
+      std::filesystem::path(reference::kTestsDirectory).parent_path() / "docs/requests.md";
   std::ostringstream page;
   page << std::ifstream(path).rdbuf();
   std::map<std::string, std::string> tables = Tables();

@@ -21,6 +21,7 @@
 #include "proto/plan/gumbel.h"
 #include "tests/coordinator/generate/chi_square.h"
 #include "tests/coordinator/generate/full_row.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace adjusted_sampling_test {
@@ -155,7 +156,7 @@ struct Golden {
 
 std::vector<Golden> ReadGoldens() {
   std::vector<Golden> goldens;
-  std::ifstream file(std::string(SCORECAST_TESTS_DIR) + "/golden/sampling.jsonl");
+  std::ifstream file(std::string(reference::kTestsDirectory) + "/golden/sampling.jsonl");
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line);
     const auto& fields = json.at("fields");

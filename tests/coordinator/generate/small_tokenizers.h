@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coordinator/text/tokenizer.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 
@@ -34,7 +35,7 @@ inline std::vector<std::string> SmallTokenizers() {
 }
 
 inline std::unique_ptr<Tokenizer> SmallTokenizer(const std::string& name) {
-  return LoadTokenizer(std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" /
+  return LoadTokenizer(std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" /
                        "data" / name);
 }
 

@@ -12,6 +12,7 @@
 #include <prometheus/metric_type.h>
 
 #include "coordinator/metrics/metrics.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace metrics_table_test {
@@ -56,7 +57,8 @@ std::map<std::string, Form> ServedMetrics() {
 std::map<std::string, Form> DocumentedMetrics() {
   const std::regex row(
       R"(\| `((?:scorecast|process)_[a-z_]+)` \| ([a-z]+) \| ([^|]*?) *\| [^|]+ \|)");
-  std::ifstream file(SCORECAST_DOCS_DIR "/operations.md");
+  std::ifstream file(std::filesystem::path(reference::kTestsDirectory).parent_path() /
+                     "docs/operations.md");
   std::map<std::string, Form> documented;
   for (std::string line; std::getline(file, line);) {
     std::smatch match;

@@ -9,13 +9,14 @@
 #include "coordinator/rerank/rerank_prompts.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "tests/coordinator/text/json_lines.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace rerank_golden_test {
 
 using Ids = std::vector<TokenId>;
 const std::filesystem::path kGolden =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "rerank";
+    std::filesystem::path(reference::kTestsDirectory) / "golden" / "rerank";
 
 Ids Joined(const Ids& a, const Ids& b) {
   Ids ids = a;
@@ -74,7 +75,7 @@ TEST(RerankGolden, ContextualRerankV2) {
 
 TEST(RerankGolden, Qwen3RerankerWithQwensVocabulary) {
   const std::filesystem::path model =
-      std::filesystem::path(SCORECAST_SHARED_DIR) / "models" / "qwen3-tiny";
+      std::filesystem::path(reference::kSharedDirectory) / "models" / "qwen3-tiny";
   if (!std::filesystem::exists(model)) {
     GTEST_SKIP() << "no reference data: " << model;
   }

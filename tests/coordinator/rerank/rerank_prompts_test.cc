@@ -13,11 +13,13 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "coordinator/rerank/rerank_template.h"
 #include "tests/coordinator/text/loaded_tokenizer.h"
 #include "tests/coordinator/text/tokenizer_texts.h"
 #include "tests/cpu_time.h"
+#include "tests/reference/directories.h"
 #include "tests/rounds.h"
 
 namespace scorecast::coordinator {
@@ -161,7 +163,7 @@ TEST_P(Prompts, CutDocumentsKeepWhatFollows) {
 INSTANTIATE_TEST_SUITE_P(All, Prompts, testing::ValuesIn(TokenizerDirectories()), NameOfTokenizer);
 
 const std::filesystem::path kChat =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "rerank" / "chat";
+    std::filesystem::path(reference::kTestsDirectory) / "golden" / "rerank" / "chat";
 
 class ChatPrompts : public testing::Test {
  protected:

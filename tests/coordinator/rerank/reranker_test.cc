@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/error.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
@@ -22,7 +23,7 @@ using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 const std::filesystem::path kGolden =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "rerank";
+    std::filesystem::path(reference::kTestsDirectory) / "golden" / "rerank";
 
 const std::string kChatTurns =
     "{%- set q = (messages | selectattr('role', 'eq', 'query') | first).content -%}"

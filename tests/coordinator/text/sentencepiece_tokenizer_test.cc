@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/error.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
@@ -25,7 +26,7 @@ constexpr TokenId kBos = 1;
 constexpr TokenId kEos = 2;
 
 std::string ReadModel(const std::string& name) {
-  std::ifstream stream(std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" /
+  std::ifstream stream(std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" /
                            "data" / name / "tokenizer.model",
                        std::ios::binary);
   std::ostringstream bytes;

@@ -20,6 +20,7 @@
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
 #include "tests/coordinator/text/json_lines.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
@@ -33,7 +34,7 @@ using testing::Not;
 using Ids = std::vector<TokenId>;
 
 const std::filesystem::path kData =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data";
+    std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" / "data";
 constexpr EncodeOptions kEscape = {.special_tokens = SpecialTokensInText::kEscape};
 
 /// A copy of a tokenizer of `data`, with other files beside it.

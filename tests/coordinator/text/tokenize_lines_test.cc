@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/reference/directories.h"
+
 namespace scorecast::coordinator {
 namespace tokenize_lines_test {
 
@@ -36,8 +38,8 @@ class TokenizeLinesTest : public testing::Test {
   }
 
   const std::unique_ptr<Tokenizer> tokenizer_ =
-      LoadTokenizer(std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data" /
-                    "prefix-space");
+      LoadTokenizer(std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" /
+                    "data" / "prefix-space");
 };
 
 TEST_F(TokenizeLinesTest, WritesALineForEachLine) {

@@ -14,6 +14,7 @@
 
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
@@ -26,7 +27,7 @@ using testing::StartsWith;
 using Ids = std::vector<TokenId>;
 
 const std::filesystem::path kData =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data";
+    std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" / "data";
 const std::string kWordPiece = "encoders/wordpiece-uncased";
 
 std::string ReadFile(const std::filesystem::path& file) {

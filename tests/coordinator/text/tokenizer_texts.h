@@ -13,16 +13,17 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/text/tokenizer.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 
 inline const std::filesystem::path kOwn =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data";
+    std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" / "data";
 /// Its model removes extra spaces.
 inline const std::filesystem::path kDemo =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "demo_model";
+    std::filesystem::path(reference::kTestsDirectory) / "demo_model";
 inline const std::filesystem::path kShared =
-    std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers";
+    std::filesystem::path(reference::kSharedDirectory) / "golden" / "tokenizers";
 
 /// A directory with a tokenizer. Tests print its name, because the path depends on the machine.
 struct TokenizerDirectory {

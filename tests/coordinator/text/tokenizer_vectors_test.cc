@@ -12,19 +12,20 @@
 #include "coordinator/text/tokenizer.h"
 #include "tests/coordinator/text/json_lines.h"
 #include "tests/coordinator/text/loaded_tokenizer.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace tokenizer_vectors_test {
 
 using Ids = std::vector<TokenId>;
 const std::filesystem::path kOwn =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data";
+    std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" / "data";
 const std::filesystem::path kShared =
-    std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "tokenizers";
+    std::filesystem::path(reference::kSharedDirectory) / "golden" / "tokenizers";
 
 const std::filesystem::path kOwnEncoders = kOwn / "encoders";
 const std::filesystem::path kEncoders =
-    std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "encoders" / "tokenizers";
+    std::filesystem::path(reference::kSharedDirectory) / "golden" / "encoders" / "tokenizers";
 
 /// A directory by name, below one of the roots.
 struct Source {

@@ -18,6 +18,7 @@
 
 #include "coordinator/text/tokenizer_json.h"
 #include "tests/coordinator/text/json_lines.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace typed_tokens_test {
@@ -29,10 +30,10 @@ using Types = std::vector<std::uint8_t>;
 using Strategy = Truncation::Strategy;
 using Side = Truncation::Side;
 
-const std::filesystem::path kOwn =
-    std::filesystem::path(SCORECAST_TESTS_DIR) / "coordinator" / "text" / "data" / "encoders";
+const std::filesystem::path kOwn = std::filesystem::path(reference::kTestsDirectory) /
+                                   "coordinator" / "text" / "data" / "encoders";
 const std::filesystem::path kShared =
-    std::filesystem::path(SCORECAST_SHARED_DIR) / "golden" / "encoders" / "tokenizers";
+    std::filesystem::path(reference::kSharedDirectory) / "golden" / "encoders" / "tokenizers";
 
 const std::map<std::string, Strategy> kStrategies = {{"longest_first", Strategy::kLongestFirst},
                                                      {"only_first", Strategy::kOnlyFirst},

@@ -10,6 +10,7 @@
 #include "proto/model/partition.h"
 #include "shard/attention/kv_store.h"
 #include "shard/model/memory_estimate.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::launcher {
 namespace plan_limits_test {
@@ -20,8 +21,8 @@ constexpr shard::HeldWeights kWeights = {.layer_size = 4, .lm_head_size = 4};  /
 
 /// A model with rotations, so that it can have any number of positions.
 proto::ModelConfig ModelOf(std::int64_t positions) {
-  proto::ModelConfig config = proto::LoadModelConfig(std::filesystem::path(SCORECAST_TESTS_DIR) /
-                                                     "golden/encoders/modernbert-classifier");
+  proto::ModelConfig config = proto::LoadModelConfig(
+      std::filesystem::path(reference::kTestsDirectory) / "golden/encoders/modernbert-classifier");
   config.max_position_embeddings = positions;
   return config;
 }

@@ -6,6 +6,7 @@
 
 #include "proto/model/model_config.h"
 #include "tests/proto/model/config_json.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::proto {
 namespace encoder_configs_test {
@@ -15,7 +16,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::string kGoldenDir = SCORECAST_TESTS_DIR "/golden/encoders/";
+const std::string kGoldenDir = std::string(reference::kTestsDirectory) + "/golden/encoders/";
 
 ModelConfig LoadGolden(const std::string& name) { return LoadModelConfig(kGoldenDir + name); }
 

@@ -10,6 +10,7 @@
 
 #include "proto/model/model_config.h"
 #include "tests/proto/model/config_json.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_directories.h"
 
 namespace scorecast::proto {
@@ -20,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::UnorderedElementsAreArray;
 
-constexpr char kGoldenDir[] = SCORECAST_TESTS_DIR "/golden/families/";
+const std::string kGoldenDir = std::string(reference::kTestsDirectory) + "/golden/families/";
 
 ModelConfig LoadGolden(const std::string& name) { return LoadModelConfig(kGoldenDir + name); }
 
@@ -185,7 +186,7 @@ TEST(GoldenConfigTest, EveryGoldenDirectoryIsListed) {
 // than the sequences, and all spellings.
 TEST(GoldenConfigTest, ReadsOddConfigurations) {
   const auto load = [](const std::string& name) {
-    return LoadModelConfig(SCORECAST_TESTS_DIR "/golden/odd/" + name);
+    return LoadModelConfig(std::string(reference::kTestsDirectory) + "/golden/odd/" + name);
   };
   const ModelConfig mistral = load("mistral");
   EXPECT_EQ(mistral.num_key_value_heads, 1);
@@ -210,7 +211,8 @@ TEST(GoldenConfigTest, ReadsOddConfigurations) {
   EXPECT_EQ(gemma3.layers[1].rope_table, 1U);
   EXPECT_EQ(load("mistral-classifier").num_labels, 5);
   EXPECT_EQ(load("gemma3-classifier").num_labels, 4);
-  for (const auto& entry : std::filesystem::directory_iterator(SCORECAST_TESTS_DIR "/golden/odd")) {
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::string(reference::kTestsDirectory) + "/golden/odd")) {
     EXPECT_NO_THROW(LoadModelConfig(entry.path())) << entry.path();
   }
 }

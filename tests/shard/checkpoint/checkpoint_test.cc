@@ -11,6 +11,7 @@
 
 #include "proto/base/error.h"
 #include "shard/checkpoint/tensor_view.h"
+#include "tests/reference/directories.h"
 #include "tests/shard/checkpoint/model_files.h"
 
 namespace scorecast::shard {
@@ -24,7 +25,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 std::filesystem::path Family(const std::string& name) {
-  return std::filesystem::path(SCORECAST_TESTS_DIR) / "golden" / "families" / name;
+  return std::filesystem::path(reference::kTestsDirectory) / "golden" / "families" / name;
 }
 
 template <typename Function>

@@ -18,6 +18,7 @@
 #include "shard/model/rope_table.h"
 #include "shard/model/workspace.h"
 #include "shard/readout/lm_head.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/golden_directories.h"
 
 namespace scorecast::shard {
@@ -26,7 +27,7 @@ namespace memory_estimate_test {
 class MemoryEstimateTest : public ::testing::TestWithParam<std::string_view> {
  protected:
   const std::filesystem::path dir_ =
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/families" / GetParam();
+      std::filesystem::path(reference::kTestsDirectory) / "golden/families" / GetParam();
   const proto::ModelConfig config_ = proto::LoadModelConfig(dir_);
   const Checkpoint checkpoint_ = Checkpoint::Open(dir_);
 };
@@ -205,7 +206,7 @@ TEST_P(MemoryEstimateTest, GrowsWithEachLimit) {
 // What waits between the steps of a text: residuals, and keys and values of two layers.
 TEST(MemoryOfTexts, IsCountedForBidirectionalModels) {
   const proto::ModelConfig config = proto::LoadModelConfig(
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/encoders/bert-classifier-labels");
+      std::filesystem::path(reference::kTestsDirectory) / "golden/encoders/bert-classifier-labels");
   const proto::Partition partition = proto::MakePartition(config, 0, 2);
   for (const Precision precision : kPrecisions) {
     proto::PlanLimits limits = kLimits;
@@ -224,7 +225,7 @@ TEST(MemoryOfTexts, IsCountedForBidirectionalModels) {
 // The tables of rotations reach to the last position of the longest text, however many texts wait.
 TEST(MemoryOfTexts, RotationsAreThoseOfTheLongestText) {
   const proto::ModelConfig config = proto::LoadModelConfig(
-      std::filesystem::path(SCORECAST_TESTS_DIR) / "golden/encoders/modernbert-classifier");
+      std::filesystem::path(reference::kTestsDirectory) / "golden/encoders/modernbert-classifier");
   const proto::Partition partition = proto::MakePartition(config, 0, 1);
   proto::PlanLimits limits = kLimits;
   limits.kept_kv_rows = 0;

@@ -16,6 +16,7 @@
 #include "proto/base/error.h"
 #include "shard/checkpoint/checkpoint.h"
 #include "shard/model/open_checkpoint.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/random_checkpoint.h"
 #include "tests/reference/temp_directory.h"
 
@@ -161,7 +162,8 @@ void CopyWithTensorFlowNames(const std::filesystem::path& from, const std::files
 }
 
 TEST(OpenCheckpoint, ReadsTheNamesThatTensorFlowHasForLayerNorms) {
-  const std::filesystem::path golden = SCORECAST_TESTS_DIR "/golden/encoders/bert-embed";
+  const std::filesystem::path golden =
+      std::string(reference::kTestsDirectory) + "/golden/encoders/bert-embed";
   const ModelConfig config = proto::LoadModelConfig(golden);
   const Checkpoint expected = OpenCheckpoint(golden, config);
   // All LayerNorms, and those of attention only.

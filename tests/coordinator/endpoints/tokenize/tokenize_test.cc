@@ -21,6 +21,7 @@
 #include "tests/coordinator/endpoints/chat_server.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/endpoints/validation.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace tokenize_test {
@@ -223,7 +224,7 @@ struct Golden {
 
 std::vector<Golden> Goldens() {
   std::vector<Golden> goldens;
-  std::ifstream file(std::filesystem::path(SCORECAST_TESTS_DIR) /
+  std::ifstream file(std::filesystem::path(reference::kTestsDirectory) /
                      "coordinator/endpoints/tokenize/places.jsonl");
   for (std::string line; std::getline(file, line);) {
     const json golden = json::parse(line);
@@ -267,7 +268,7 @@ TEST(FindTokens, PlacesAreThoseOfTheReference) {
   for (const Golden& golden : Goldens()) {
     std::unique_ptr<Tokenizer>& tokenizer = tokenizers[golden.tokenizer];
     if (tokenizer == nullptr) {
-      tokenizer = LoadTokenizer(std::filesystem::path(SCORECAST_TESTS_DIR) /
+      tokenizer = LoadTokenizer(std::filesystem::path(reference::kTestsDirectory) /
                                 "coordinator/text/data" / golden.tokenizer);
     }
     SCOPED_TRACE(golden.tokenizer + ": " + golden.text);
