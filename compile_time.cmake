@@ -1,18 +1,18 @@
 # What makes builds short: ccache, unity builds, the JSON library without its literals, fewer garbage collections of
 # the compiler, and a fast linker.
 
-# ccache, if it is installed. Paths are relative to the tree, in what ccache compares as well as in objects and
-# messages, so a clone in any folder takes the objects that another one has compiled. Without a run of the
-# preprocessor (CCACHE_DEPEND), an object that is not in the cache takes hardly longer than without ccache. Sources
-# that the build has just written may be in the cache, too (the sloppiness).
+# ccache, if it is installed. ccache compares paths relative to the tree, and objects have such paths, so a clone in any
+# folder takes the objects that another one has compiled. (Only reports of UndefinedBehaviorSanitizer may name the
+# folder of the other one.) Without a run of the preprocessor (CCACHE_DEPEND), an object that is not in the cache takes
+# hardly longer than without ccache.
 find_program(SCORECAST_CCACHE ccache DOC "The compiler cache; empty to compile without one")
 find_program(SCORECAST_ENV env REQUIRED)
 mark_as_advanced(SCORECAST_ENV)
 if(SCORECAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${SCORECAST_ENV} CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_DEPEND=1
-      CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime,time_macros ${SCORECAST_CCACHE})
+      ${SCORECAST_CCACHE})
 endif()
-add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=./)
 
 # Because of two inline literals at the end of nlohmann/json.hpp, every source that includes it instantiates the
 # whole parser, which takes about a second, although no source uses the literals. Sources therefore include a copy
@@ -77,14 +77,14 @@ function(scorecast_write_unity_sources target)
       set(unity ${CMAKE_CURRENT_BINARY_DIR}/${target}_unity_${number}.cc)
       math(EXPR number "${number} + 1")
       file(CONFIGURE OUTPUT ${unity} CONTENT "${text}" @ONLY)
-      target_sources(${target} PRIVATE ${unity})
+      list(APPEND sources ${unity})
       if(options_${kind})
         set_source_files_properties(${unity} PROPERTIES COMPILE_OPTIONS "${options_${kind}}")
       endif()
     endforeach()
-    # The target still lists these sources, but does not compile them.
-    set_source_files_properties(${together} PROPERTIES HEADER_FILE_ONLY ON)
+    list(REMOVE_ITEM sources ${together})
   endforeach()
+  set_property(TARGET ${target} PROPERTY SOURCES ${sources})
   # GCC takes the included sources for headers, and would warn of their unnamed namespaces.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
 endfunction()

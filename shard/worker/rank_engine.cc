@@ -181,7 +181,8 @@ RankEngine::RankEngine(proto::Communicator& group, const std::filesystem::path& 
   transformer_->Touch();
   runner_ = std::make_unique<PlanRunner>(group, *transformer_, *doorbell_, progress_, *watch_);
   progress_.BecomeIdle();
-  // Other ranks' reports of it may be late, but a service that says that it is ready must be found so.
+  // The first reports of other ranks may come later, but /ready must agree with "ready:" in the
+  // log.
   watch_->StartupIsOver();
 }
 

@@ -229,8 +229,9 @@ proto::ClusterStatus Watchdog::Status(const RankReport& own) const {
     const bool is_own = r == own_rank_;
     const RankReport& report = is_own ? own : rank.report;
     const bool is_stale = is_startup_over_ && report.state == RankState::kStarting;
-    status.ranks.push_back({rank.host, is_stale ? RankState::kIdle : report.state, report.pass, report.step,
-                            is_own ? 0 : Silence(rank).count(), rank.cpu_share, report.work});
+    status.ranks.push_back({rank.host, is_stale ? RankState::kIdle : report.state, report.pass,
+                            report.step, is_own ? 0 : Silence(rank).count(), rank.cpu_share,
+                            report.work});
   }
   return status;
 }

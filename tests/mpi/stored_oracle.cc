@@ -1,6 +1,7 @@
 #include "tests/mpi/stored_oracle.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -121,17 +122,18 @@ void AddProgram(Key& key) {
   key.Add(program.st_size, program.st_mtim.tv_sec, program.st_mtim.tv_nsec);
 }
 
-/// Adds all weights of the directory.
+/// Adds all weights of the directory, and which file has which of them.
 void AddWeights(const std::filesystem::path& model_dir, Key& key) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(model_dir)) {
-    if (entry.path().extension() == ".safetensors") {
+    if (entry.path().string().find(".safetensors") != std::string::npos) {
       files.push_back(entry.path());
     }
   }
   std::ranges::sort(files);
   for (const std::filesystem::path& file : files) {
     std::ifstream stream(file, std::ios::binary);
+    stream.exceptions(std::ios::badbit);
     const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
     key.Add(file.lexically_relative(model_dir), bytes);
   }
@@ -217,7 +219,7 @@ StoredOracle::StoredOracle(std::filesystem::path model_dir, proto::ModelConfig c
     AddProgram(key);
     AddWeights(model_dir_, key);
     key.Add(config_, rounding_);
-    model_key_ = key.bytes();
+    model_key_ = Sha256(key.bytes());
   }
 }
 

@@ -16,12 +16,12 @@
 
 namespace scorecast::testing {
 
-/// A reference::ReferenceModel whose results are computed once for all jobs. Jobs of other numbers
-/// of ranks, hosts and kernel sets run the same cases, and the oracle takes longer than the engine.
+/// A reference::ReferenceModel whose results are computed once for all jobs. Jobs that differ in
+/// ranks, hosts or kernel set run the same cases, and the oracle takes longer than the engine.
 ///
-/// SCORECAST_ORACLE_STORE in the environment names the directory of the results. The name of a
-/// result's file is the SHA-256 of all that it depends on: the program, the model and the
-/// arguments. Without the variable, each call computes.
+/// SCORECAST_ORACLE_STORE in the environment names the directory of the results. A result's file is
+/// named by the SHA-256 of all that it depends on: the program, the model and the arguments.
+/// Without the variable, each call computes.
 class StoredOracle {
  public:
   using Rows = reference::ReferenceModel::Rows;
@@ -54,7 +54,7 @@ class StoredOracle {
   const proto::ModelConfig config_;
   const reference::Rounding rounding_;
   std::optional<std::filesystem::path> store_;
-  std::string model_key_;  ///< All that a result depends on but the arguments, as bytes.
+  std::string model_key_;  ///< The SHA-256 of all that a result depends on but the arguments.
   mutable std::unique_ptr<reference::ReferenceModel> model_;
 };
 
