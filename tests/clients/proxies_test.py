@@ -154,6 +154,15 @@ class Proxies(RankingTest):
         large = json.dumps({"query": QUERY, "documents": [DOCUMENTS[0] * 10] * 200})
         status, body = self.ask("POST", "/v1/rerank", large)
         self.assertEqual((status, len(json.loads(body)["results"])), (200, 200))
+        # Deltas come as they are computed. On a busy machine, those that were not read yet come together.
+        for _ in range(5):
+            parts = self.stream_in_parts()
+            self.assertTrue(b"".join(parts).endswith(b"data: [DONE]\n\n"), parts)
+            if len(parts) > 3:
+                break
+        self.assertGreater(len(parts), 3)
+
+    def stream_in_parts(self) -> list[bytes]:
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         client.request("POST", "/v1/completions", STREAM, {"Content-Type": "application/json"})
         response = client.getresponse()
@@ -161,9 +170,8 @@ class Proxies(RankingTest):
         parts = []
         while part := response.read1():
             parts.append(part)
-        self.assertTrue(b"".join(parts).endswith(b"data: [DONE]\n\n"), parts)
-        self.assertGreater(len(parts), 3, "deltas come as they are computed")
         client.close()
+        return parts
 
     def test_nginx(self) -> None:
         nginx = program("nginx")
