@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <stdexcept>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -17,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/base/replace_file.h"
 #include "tests/reference/reference_config.h"
 
 namespace scorecast::testing {
@@ -24,8 +24,9 @@ namespace {
 
 using reference::ReferenceModel;
 
-/// All that a result depends on, as bytes. Different values have different bytes.
-class Key {
+/// Values as bytes: those that a result depends on, or a result. Different values have different
+/// bytes.
+class Bytes {
  public:
   template <typename... Values>
   void Add(const Values&... values) {
@@ -114,7 +115,7 @@ class Key {
 };
 
 /// Tells builds of this program apart.
-void AddProgram(Key& key) {
+void AddProgram(Bytes& key) {
   struct stat program {};
   if (stat("/proc/self/exe", &program) != 0) {
     throw std::system_error(errno, std::generic_category(), "/proc/self/exe");
@@ -123,7 +124,7 @@ void AddProgram(Key& key) {
 }
 
 /// Adds all weights of the directory, and which file has which of them.
-void AddWeights(const std::filesystem::path& model_dir, Key& key) {
+void AddWeights(const std::filesystem::path& model_dir, Bytes& key) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(model_dir)) {
     if (entry.path().string().find(".safetensors") != std::string::npos) {
@@ -167,7 +168,7 @@ class LockedFile {
   int fd_;
 };
 
-/// The file has the number of rows, then for each row its length and values.
+/// Reads a file of Bytes: the number of rows, then for each row its length and values.
 ReferenceModel::Rows ReadRows(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   stream.exceptions(std::ios::failbit | std::ios::badbit);
@@ -187,23 +188,6 @@ ReferenceModel::Rows ReadRows(const std::filesystem::path& path) {
   return rows;
 }
 
-void WriteRows(const std::filesystem::path& path, const ReferenceModel::Rows& rows) {
-  std::ofstream stream(path, std::ios::binary);
-  stream.exceptions(std::ios::failbit | std::ios::badbit);
-  const auto write = [&](const auto* values, std::size_t count) {
-    stream.write(reinterpret_cast<const char*>(values),
-                 static_cast<std::streamsize>(count * sizeof(*values)));
-  };
-  const std::uint64_t count = rows.size();
-  write(&count, 1);
-  for (const std::vector<double>& row : rows) {
-    const std::uint64_t size = row.size();
-    write(&size, 1);
-    write(row.data(), row.size());
-  }
-  stream.close();
-}
-
 }  // namespace
 
 StoredOracle::StoredOracle(const std::filesystem::path& model_dir, reference::Rounding rounding)
@@ -215,7 +199,7 @@ StoredOracle::StoredOracle(std::filesystem::path model_dir, proto::ModelConfig c
   if (const char* store = std::getenv("SCORECAST_ORACLE_STORE")) {
     store_ = store;
     std::filesystem::create_directories(*store_);
-    Key key;
+    Bytes key;
     AddProgram(key);
     AddWeights(model_dir_, key);
     key.Add(config_, rounding_);
@@ -244,9 +228,9 @@ StoredOracle::Rows StoredOracle::Stored(const std::string& arguments,
     return ReadRows(result);
   }
   Rows rows = compute();
-  const std::filesystem::path incomplete = path.string() + ".incomplete";
-  WriteRows(incomplete, rows);
-  std::filesystem::rename(incomplete, result);
+  Bytes bytes;
+  bytes.Add(rows);
+  proto::ReplaceFile(result, bytes.bytes());
   return rows;
 }
 
@@ -254,7 +238,7 @@ StoredOracle::Rows StoredOracle::Logits(std::span<const proto::TokenId> tokens,
                                         std::span<const proto::Segment> segments,
                                         std::span<const std::int32_t> rows,
                                         const proto::BlockWeighting& weighting) const {
-  Key key;
+  Bytes key;
   key.Add(std::string("Logits"), tokens, segments, rows, weighting);
   return Stored(key.bytes(), [&] { return Model().Logits(tokens, segments, rows, weighting); });
 }
@@ -264,7 +248,7 @@ StoredOracle::Rows StoredOracle::FinalRows(std::span<const proto::TokenId> token
                                            std::span<const std::int32_t> rows,
                                            const proto::BlockWeighting& weighting,
                                            std::span<const std::uint8_t> types) const {
-  Key key;
+  Bytes key;
   key.Add(std::string("FinalRows"), tokens, segments, rows, weighting, types);
   return Stored(key.bytes(),
                 [&] { return Model().FinalRows(tokens, segments, rows, weighting, types); });
