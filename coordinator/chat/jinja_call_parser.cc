@@ -1,6 +1,7 @@
 // How calls are parsed: of functions, macros and methods, and the arguments of filters and tests.
 
 #include <algorithm>
+#include <set>
 
 #include "coordinator/chat/jinja_expression_parser.h"
 #include "proto/base/one_line.h"
@@ -112,8 +113,9 @@ void JinjaExpressionParser::CheckNamedFunctions(const JinjaExpression& filter) c
 }
 
 void JinjaExpressionParser::CheckCalls(const std::vector<std::string>& macros) const {
+  const std::set<std::string_view> names(macros.begin(), macros.end());
   for (const JinjaExpression* call : calls_) {
-    if (std::ranges::find(macros, call->name) == macros.end()) {
+    if (!names.contains(call->name)) {
       throw JinjaFault("the function " + proto::Quoted(call->name) + " is not supported",
                        call->place);
     }

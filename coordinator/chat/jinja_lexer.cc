@@ -84,11 +84,22 @@ class TemplateLexer {
     return token;
   }
 
+  /// Where the next tag, output or comment begins. Each byte is looked at once, so that lexing
+  /// takes linear time.
+  std::size_t FindOpen() const {
+    std::size_t open = source_.find('{', at_);
+    while (open != std::string::npos &&
+           (open + 1 == source_.size() ||
+            std::string_view("{%#").find(source_[open + 1]) == std::string_view::npos)) {
+      open = source_.find('{', open + 1);
+    }
+    return open;
+  }
+
   /// Reads text, and the tag, the output or the comment behind it.
   void ReadText() {
     begin_ = at_;
-    const std::size_t open =
-        std::min({source_.find("{{", at_), source_.find("{%", at_), source_.find("{#", at_)});
+    const std::size_t open = FindOpen();
     std::string_view text = std::string_view(source_).substr(at_, open - at_);
     if (open == std::string::npos) {
       at_ = source_.size();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "coordinator/chat/jinja_expression_parser.h"
 #include "proto/base/one_line.h"
@@ -204,6 +205,12 @@ class StatementParser : private JinjaExpressionParser {
 
 }  // namespace
 
-JinjaBody ParseJinja(std::string_view source) { return StatementParser(source).Parse(); }
+JinjaBody ParseJinja(std::string_view source) {
+  if (source.size() > kMostJinjaBytes) {
+    throw JinjaFault("the template has " + std::to_string(source.size()) + " bytes; at most " +
+                     std::to_string(kMostJinjaBytes) + " are supported");
+  }
+  return StatementParser(source).Parse();
+}
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -83,8 +84,11 @@ struct JinjaStatement {
   std::vector<Parameter> parameters;
 };
 
-/// Parses a template, which is valid UTF-8. Throws JinjaFault if it is no template, or has what
-/// this subset has not: the fault names it.
+/// Upper bound on the bytes of a template. Real ones have up to 100,000.
+inline constexpr std::size_t kMostJinjaBytes = std::size_t{1} << 20;
+
+/// Parses a template, which is valid UTF-8, in linear time. Throws JinjaFault if it is no template,
+/// or has what this subset has not: the fault names it.
 JinjaBody ParseJinja(std::string_view source);
 
 }  // namespace scorecast::coordinator

@@ -1,5 +1,6 @@
 // What a template may not have is named with its place.
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/chat/chat_template.h"
+#include "coordinator/chat/jinja_syntax.h"
 
 namespace scorecast::coordinator {
 namespace jinja_parser_test {
@@ -88,6 +90,27 @@ TEST(JinjaParser, DeepNestingIsRefused) {
         "{{ a" + repeated(" if b else c") + " }}"}) {
     EXPECT_NE(FaultOf(source).find("nested too deeply"), std::string::npos) << source.substr(0, 20);
   }
+}
+
+// In linear time: with a search of the whole rest for each output, this would take minutes.
+TEST(JinjaParser, ALongTemplateIsParsed) {
+  std::string source;
+  std::size_t outputs = 0;
+  for (const std::string output = "{{ 1 }}"; source.size() + output.size() <= kMostJinjaBytes;
+       source += output) {
+    ++outputs;
+  }
+  EXPECT_EQ(ParseJinja(source).size(), outputs);
+  source.resize(kMostJinjaBytes, ' ');
+  EXPECT_EQ(FaultOf(source), "none");
+  EXPECT_EQ(FaultOf(source + " "), "the template has 1048577 bytes; at most 1048576 are supported");
+  // A macro for each call.
+  std::string macros;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    macros += "{% macro " + name + "() %}{% endmacro %}{{ " + name + "() }}";
+  }
+  EXPECT_EQ(FaultOf(macros), "none");
 }
 
 }  // namespace jinja_parser_test
