@@ -55,6 +55,10 @@ proto::Error ReplicaLost(const std::string& rest) {
       ""};
 }
 
+proto::Error BadReply() {
+  return {502, "bad_reply", "The replica's reply is none to the request.", ""};
+}
+
 }  // namespace
 
 Forwarder::Forwarder(const asio::any_io_executor& executor, Replicas& replicas,
@@ -150,6 +154,7 @@ void Forwarder::DispatchSoon() {
 
 void Forwarder::Dispatch() {
   const Clock::time_point now = Clock::now();
+  TakeBackFromStuck();
   SortByModel(now);
   for (const FrontQueue::Refused& refused : queue_.Expire(now)) {
     Fail(refused.ticket, refused.error);
@@ -307,6 +312,15 @@ void Forwarder::OnReply(std::uint64_t id, ReplicaReply reply) {
     return;
   }
   const bool is_last = reply.kind == ReplicaReply::Kind::kLast;
+  const bool is_first = !request.is_answered && !request.has_begun;
+  if (const std::string fault = FaultOfReply(request.field, reply.response, is_first, is_last);
+      !fault.empty()) {
+    OnBadReply(id, request, fault, is_last);
+    return;
+  }
+  if (is_last) {
+    request.replica->aside_time = std::chrono::milliseconds(0);
+  }
   if (request.may_move && IsRefusal(reply.response) &&
       IsSentElsewhere(id, request, reply.response)) {
     return;
@@ -348,16 +362,60 @@ void Forwarder::Charge(std::uint64_t id, OngoingRequest& request) {
   request.charged = used;
 }
 
-void Forwarder::OnLost(std::uint64_t id, OngoingRequest& request) {
+void Forwarder::OnBadReply(std::uint64_t id, OngoingRequest& request, const std::string& fault,
+                           bool is_last) {
+  const std::shared_ptr<Replica> replica = request.replica;
+  if (!is_last) {
+    replica->connection->Cancel(request.sent_id);
+  }
+  replica->load.OnEnded(id, Clock::now());
+  OnLost(id, request, /*is_bad_reply=*/true);
+  replicas_.SetAside(replica, fault);
+}
+
+void Forwarder::TakeBackFromStuck() {
+  std::set<const Replica*> stuck;
+  for (const auto& [name, replica] : replicas_.listed()) {
+    const ReplicaConnection& connection = *replica->connection;
+    if (connection.is_ready() && !connection.status().ready() && !connection.status().draining() &&
+        connection.in_flight() > 0) {
+      stuck.insert(replica.get());
+    }
+  }
+  if (stuck.empty()) {
+    return;
+  }
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, request] : requests_) {
+    if (request.may_move && stuck.contains(request.replica.get())) {
+      const ReplicaGroup* const group = replicas_.groups().ByModel(request.model);
+      if (group != nullptr && !replicas_.UsableOf(*group).empty()) {
+        ids.push_back(id);
+      }
+    }
+  }
+  for (const std::uint64_t id : ids) {
+    // A handler of another one may have cancelled it.
+    if (const auto found = requests_.find(id); found != requests_.end()) {
+      OngoingRequest& request = found->second;
+      request.replica->connection->Cancel(request.sent_id);
+      request.replica->load.OnEnded(id, Clock::now());
+      OnLost(id, request);
+    }
+  }
+}
+
+void Forwarder::OnLost(std::uint64_t id, OngoingRequest& request, bool is_bad_reply) {
   request.ReleaseSuspect();
   if (!request.may_move) {
-    Fail(id, ReplicaLost(""));
+    Fail(id, is_bad_reply ? BadReply() : ReplicaLost(""));
     return;
   }
   if (++request.losses >= OngoingRequest::kMostLosses) {
     proto::LogWarning("{} replicas were lost while they had a request of {}: it is not sent again",
                       request.losses, proto::Quoted(request.place.client.address.text()));
-    Fail(id, request.has_begun
+    Fail(id, is_bad_reply ? BadReply()
+             : request.has_begun
                  ? ReplicaLost(", as were " + std::to_string(request.losses - 1) +
                                " replicas before it")
                  : proto::Error{503, "replica_lost",

@@ -41,7 +41,7 @@ struct ForwarderOptions {
 
 /// Takes requests to replicas, and replies back. A request waits in a FrontQueue until a replica
 /// has room, goes to the one where it is predicted to end first, and to another one if that is
-/// lost, or refuses it because it drains or is full.
+/// lost, is not ready any more, replies nonsense, or refuses it because it drains or is full.
 ///
 /// So does one whose reply has begun, if it is a stream whose parts have positions, and it has
 /// defaults. The other replica, which must give the same response, computes all of it again, and
@@ -103,8 +103,14 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   void OnReply(std::uint64_t id, ReplicaReply reply);
   /// The replica has sent a part of the reply: if it is the first, it has room for another request.
   void NoteAnswer(std::uint64_t id, OngoingRequest& request, const v1::Response& response);
-  /// Its replica was lost.
-  void OnLost(std::uint64_t id, OngoingRequest& request);
+  /// Its replica was lost, or has sent a bad reply.
+  void OnLost(std::uint64_t id, OngoingRequest& request, bool is_bad_reply = false);
+  /// A part of its reply is none that a service gives.
+  void OnBadReply(std::uint64_t id, OngoingRequest& request, const std::string& fault,
+                  bool is_last);
+  /// Takes back requests from replicas that are there but not ready, for example because a rank is
+  /// stuck, if another one can compute them.
+  void TakeBackFromStuck();
   /// Sends a request that its replica refuses to another one, or puts it back into the queue. False
   /// if the refusal is its reply.
   bool IsSentElsewhere(std::uint64_t id, OngoingRequest& request, const v1::Response& refusal);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <string_view>
 #include <utility>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
 namespace scorecast::coordinator {
 
@@ -16,6 +20,21 @@ constexpr std::size_t kMostPositions = 512;
 /// The longest times that a replica takes.
 constexpr auto kLongest = std::chrono::hours(24);
 
+/// The field of a v1::Request that counts: of several that exclude each other, the last one.
+int FieldOf(const std::string& message) {
+  using google::protobuf::internal::WireFormatLite;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  int field = 0;
+  while (const std::uint32_t tag = in.ReadTag()) {
+    field = WireFormatLite::GetTagFieldNumber(tag);
+    if (!WireFormatLite::SkipField(&in, tag)) {
+      break;
+    }
+  }
+  return field;
+}
+
 std::int64_t Microseconds(Clock::duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::clamp<Clock::duration>(time, Clock::duration::zero(), kLongest))
@@ -26,6 +45,7 @@ std::int64_t Microseconds(Clock::duration time) {
 
 OngoingRequest::OngoingRequest(FrontRequest request, Handler its_handler)
     : message(std::move(request.bytes)),
+      field(FieldOf(message)),
       bytes(message.size()),
       body_bytes(bytes - request.body_begin),
       pieces(PiecesOf(std::string_view(message).substr(request.body_begin))),

@@ -41,6 +41,7 @@ struct OngoingRequest {
   void ReleaseSuspect();
 
   std::string message;            ///< Serialised; empty if it cannot go on elsewhere.
+  int field = 0;                  ///< Of v1::Request, in `message`.
   std::size_t bytes = 0;          ///< Of `message`.
   std::size_t body_bytes = 0;     ///< Of the body in it.
   std::vector<BodyPiece> pieces;  ///< Of its body.
@@ -50,9 +51,9 @@ struct OngoingRequest {
   std::optional<Clock::time_point> arrived;
   std::function<std::optional<proto::Error>(const std::string& model)> judge;
   Handler handler;
-  std::shared_ptr<Replica> replica;     ///< Null while it waits.
-  std::uint64_t sent_id = 0;            ///< Of ReplicaConnection::Send.
-  int losses = 0;                       ///< How often a replica was lost with it.
+  std::shared_ptr<Replica> replica;  ///< Null while it waits.
+  std::uint64_t sent_id = 0;         ///< Of ReplicaConnection::Send.
+  int losses = 0;  ///< How often a replica was lost with it, or was stuck, or replied badly.
   bool is_suspect_there = false;        ///< It counts in the suspects of `replica`.
   std::vector<std::string> refused_by;  ///< Names of replicas that are too full for it.
   /// Ends when it is sent again; set if all have been too full for it.

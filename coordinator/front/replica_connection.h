@@ -36,6 +36,9 @@ struct ReplicaOptions {
   std::chrono::milliseconds silence = std::chrono::seconds(2);
   /// For so long after it is listed, a replica that has said nothing yet may be one of any model.
   std::chrono::milliseconds unknown_time = std::chrono::seconds(10);
+  // How long a replica is set aside that has sent a bad reply: see Replicas::SetAside.
+  std::chrono::milliseconds first_aside = std::chrono::seconds(1);
+  std::chrono::milliseconds longest_aside = std::chrono::seconds(60);
   /// Upper bound on the bytes of requests that wait to be written. One request may have more.
   std::size_t max_unsent_bytes = std::size_t{64} << 20;
   /// A longer reply is not read. The default is the most that a server keeps of replies.

@@ -39,6 +39,25 @@ void ReplicaGroups::SetListed(const std::vector<std::string>& names) {
   FormGroups();
 }
 
+void ReplicaGroups::ForgetUnlisted() {
+  if (pinned_) {
+    return;
+  }
+  std::erase_if(models_, [&](const std::string& model) {
+    const bool is_listed = std::ranges::any_of(replicas_, [&](const Replica& one) {
+      return one.facts.has_value() && one.facts->model == model;
+    });
+    if (!is_listed) {
+      former_.insert(model);
+    }
+    return !is_listed;
+  });
+  if (!models_.contains(default_)) {
+    default_.clear();
+  }
+  FormGroups();
+}
+
 void ReplicaGroups::Join(const std::string& name, ReplicaFacts facts) {
   if (Replica* const replica = Find(name)) {
     const std::string before = replica->facts ? replica->facts->model : "";
@@ -112,6 +131,7 @@ void ReplicaGroups::FormGroups() {
   groups_ = std::move(groups);
   for (const ReplicaGroup& group : groups_) {
     models_.insert(group.model());
+    former_.erase(group.model());
   }
   // If the replicas of the model have gone, they may come back.
   if (!groups_.empty() && (default_.empty() || Named(default_) != nullptr)) {
@@ -136,13 +156,14 @@ const ReplicaGroup* ReplicaGroups::ByModel(std::string_view model) const {
   if (const ReplicaGroup* const group = Named(model.empty() ? default_ : model)) {
     return group;
   }
-  const bool takes_any = models_.size() == 1 && !models_.contains(model) && is_complete();
+  const bool takes_any =
+      models_.size() == 1 && !models_.contains(model) && !former_.contains(model) && is_complete();
   return takes_any && !model.empty() ? Named(default_) : nullptr;
 }
 
 bool ReplicaGroups::MayCome(std::string_view model) const {
-  return model.empty() || models_.empty() || models_.contains(model) || !is_complete() ||
-         (models_.size() == 1 && groups_.empty());
+  return model.empty() || models_.empty() || models_.contains(model) || former_.contains(model) ||
+         !is_complete() || (models_.size() == 1 && groups_.empty());
 }
 
 std::string ReplicaGroups::DifferenceOf(const std::string& name) const {

@@ -42,7 +42,8 @@ struct ReplicaGroup {
 ///
 /// A replica that leaves is remembered for as long as it is listed, and the name of a model until
 /// all its replicas have come back with another one. So the requests for a model whose replicas
-/// have all gone never go to another model.
+/// have all gone never go to another model. Those that name no model do if no replica of it is
+/// listed any more: see ForgetUnlisted.
 ///
 /// Pure: the groups depend on the calls alone.
 class ReplicaGroups {
@@ -51,6 +52,9 @@ class ReplicaGroups {
   void Pin(ReplicaFacts facts);
   /// The replicas that are listed now, in their order. Others are forgotten.
   void SetListed(const std::vector<std::string>& names);
+  /// Models of which no replica is listed any more are no models of this front now. Requests that
+  /// name one still wait for it.
+  void ForgetUnlisted();
   /// A replica that is listed is there, and has these facts.
   void Join(const std::string& name, ReplicaFacts facts);
   /// It is not there any more, or drains.
@@ -64,8 +68,8 @@ class ReplicaGroups {
   /// - A request that names none, for which `model` is empty, goes to the only group, or, if there
   ///   are several, to that of the first replica in the list which has said what it is.
   /// - A name that no replica has ever had goes to the only group, as a server takes every name.
-  ///   But only if there was never another model, and every replica in the list has said what it
-  ///   is: the name might be that of one that has not.
+  ///   But only if there is no other model, and every replica in the list has said what it is: the
+  ///   name might be that of one that has not.
   const ReplicaGroup* ByModel(std::string_view model) const;
   /// Whether a group for these requests may come, if there is none now.
   bool MayCome(std::string_view model) const;
@@ -96,7 +100,8 @@ class ReplicaGroups {
   std::vector<Replica> replicas_;
   std::optional<ReplicaFacts> pinned_;  ///< See Pin.
   std::vector<ReplicaGroup> groups_;
-  std::set<std::string, std::less<>> models_;  ///< Of all groups that there ever were.
+  std::set<std::string, std::less<>> models_;  ///< Of all groups that there were, until forgotten.
+  std::set<std::string, std::less<>> former_;  ///< See ForgetUnlisted.
   std::string default_;  ///< The model of requests that name none; empty if there is none yet.
 };
 

@@ -60,7 +60,10 @@ class ReplicaLoad {
   /// The request is over: its reply has ended, or it was cancelled or refused.
   void OnEnded(std::uint64_t id, Clock::time_point now);
 
-  bool is_usable() const { return is_usable_; }
+  /// It gets no requests for a while, whatever it says of itself.
+  void SetAside(bool is_aside) { is_aside_ = is_aside; }
+
+  bool is_usable() const { return is_usable_ && !is_aside_; }
   /// Predicted seconds until a request that is sent now begins: those of the last state, and those
   /// of what was sent since. Completions that run do not wait, but share the passes with it.
   double wait_seconds() const {
@@ -110,6 +113,7 @@ class ReplicaLoad {
   bool is_usable_ = false;
   bool drains_ = false;
   bool is_full_ = false;
+  bool is_aside_ = false;
   std::size_t running_completions_ = 0;  ///< Of all clients, by the last state.
   double predicted_seconds_ = 0;
   double unseen_seconds_ = 0;

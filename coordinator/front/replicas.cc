@@ -38,6 +38,15 @@ void Replicas::SetList(const std::vector<ListedReplica>& list) {
   }
   LogDifferences();
   Tell();
+  // Replicas that start again may be listed no more for a while.
+  forget_timer_ = std::make_shared<boost::asio::steady_timer>(executor_, options_->unknown_time);
+  forget_timer_->async_wait(
+      [this, weak = std::weak_ptr(forget_timer_)](const boost::system::error_code& error) {
+        if (!error && weak.lock() != nullptr) {  // Without its timer, this object may be gone.
+          groups_.ForgetUnlisted();
+          Tell();
+        }
+      });
 }
 
 void Replicas::Pin(ReplicaFacts facts) {
@@ -77,6 +86,7 @@ void Replicas::Retire(const std::shared_ptr<Replica>& replica) {
                  replica->connection->address());
   replica->load.OnLost();
   replica->unknown_timer.reset();
+  replica->aside_timer.reset();
   retired_.push_back(replica->connection);
   replica->connection->Retire();
 }
@@ -129,6 +139,32 @@ proto::Expected<std::size_t> Replicas::Drain(const std::string& name, bool undo)
     }
   }
   return replica.connection->in_flight();
+}
+
+void Replicas::SetAside(const std::shared_ptr<Replica>& replica, const std::string& fault) {
+  const std::string& name = replica->connection->name();
+  ++bad_replies_[name];
+  if (replica->aside_timer != nullptr) {
+    return;  // Of a request that it was sent before.
+  }
+  replica->aside_time =
+      std::clamp(2 * replica->aside_time, options_->first_aside, options_->longest_aside);
+  proto::LogWarning("replica {} has sent a bad reply ({}): it gets no requests for {} ms", name,
+                    fault, replica->aside_time.count());
+  replica->load.SetAside(true);
+  replica->aside_timer =
+      std::make_shared<boost::asio::steady_timer>(executor_, replica->aside_time);
+  replica->aside_timer->async_wait(
+      [this, weak = std::weak_ptr(replica)](const boost::system::error_code& error) {
+        const auto aside = weak.lock();
+        // Without its timer it is not, and this object may be gone.
+        if (!error && aside != nullptr && aside->aside_timer != nullptr) {
+          aside->aside_timer.reset();
+          aside->load.SetAside(false);
+          Tell();
+        }
+      });
+  Tell();
 }
 
 void Replicas::OnLost(const std::string& name, Replica& replica) {
@@ -185,11 +221,13 @@ std::vector<std::shared_ptr<Replica>> Replicas::UsableOf(const ReplicaGroup& gro
 
 void Replicas::Close() {
   changed_ = nullptr;
+  forget_timer_.reset();
   for (const auto& connection : std::exchange(retired_, {})) {
     connection->Close();
   }
   for (const auto& [name, replica] : std::exchange(listed_, {})) {
     replica->unknown_timer.reset();
+    replica->aside_timer.reset();
     replica->connection->Close();
   }
   groups_.SetListed({});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,10 @@ struct Replica {
   bool is_there = false;     ///< It is connected, and does not drain.
   std::string difference;    ///< See ReplicaGroups::DifferenceOf; as it was logged last.
   std::size_t suspects = 0;  ///< See Forwarder.
+  /// While it is set aside: see Replicas::SetAside.
+  std::shared_ptr<boost::asio::steady_timer> aside_timer;
+  std::chrono::milliseconds aside_time{
+      0};  ///< How long it was set aside last; 0 after a good reply.
   /// Ends when requests do not wait for it any longer to say what it is.
   std::optional<boost::asio::steady_timer> unknown_timer;
 };
@@ -59,6 +64,14 @@ class Replicas {
     const auto found = losses_.find(name);
     return found == losses_.end() ? 0 : found->second;
   }
+  /// A replica has sent a reply that no service gives. It gets no requests for a while: the first
+  /// time for ReplicaOptions::first_aside, then for twice as long each time, until a reply is good.
+  void SetAside(const std::shared_ptr<Replica>& replica, const std::string& fault);
+  /// How many such replies a replica of this name has sent.
+  std::uint64_t BadRepliesOf(const std::string& name) const {
+    const auto found = bad_replies_.find(name);
+    return found == bad_replies_.end() ? 0 : found->second;
+  }
   /// Ends all connections. What is in flight is lost.
   void Close();
 
@@ -84,10 +97,12 @@ class Replicas {
   const std::shared_ptr<const ReplicaOptions> options_;
   std::function<void()> changed_;
   std::map<std::string, std::shared_ptr<Replica>> listed_;
-  std::set<std::string> drained_;                ///< Names; see Drain.
-  std::map<std::string, std::uint64_t> losses_;  ///< By name; see LossesOf.
+  std::set<std::string> drained_;                     ///< Names; see Drain.
+  std::map<std::string, std::uint64_t> losses_;       ///< By name; see LossesOf.
+  std::map<std::string, std::uint64_t> bad_replies_;  ///< By name; see BadRepliesOf.
   std::vector<std::shared_ptr<ReplicaConnection>> retired_;
   ReplicaGroups groups_;
+  std::shared_ptr<boost::asio::steady_timer> forget_timer_;  ///< Since the list has changed.
 };
 
 }  // namespace scorecast::coordinator

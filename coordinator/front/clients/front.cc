@@ -49,6 +49,8 @@ FrontStatus Front::StatusNow() const {
     one.wait_seconds = replica->load.wait_seconds();
     one.in_flight = connection.in_flight();
     one.losses = replicas.LossesOf(name);
+    one.is_set_aside = replica->aside_timer != nullptr;
+    one.bad_replies = replicas.BadRepliesOf(name);
   }
   for (const ReplicaGroup& group : replicas.groups().groups()) {
     status.models.push_back(group.model());

@@ -25,7 +25,8 @@ ResourceContent Readiness(const FrontStatus& status, bool is_draining) {
                         {"model", replica.model},
                         {"connected", replica.is_connected},
                         {"ready", replica.is_ready},
-                        {"drained", replica.is_drained}});
+                        {"drained", replica.is_drained},
+                        {"set_aside", replica.is_set_aside}});
   }
   return {is_ready ? 200 : 503, "application/json", body.dump()};
 }
@@ -77,6 +78,16 @@ Families FamiliesOf(const FrontStatus& status, const std::string& version) {
       CounterFamily("scorecast_front_replica_losses_total",
                     "How often the connection of the replica was lost."),
       [](const ReplicaStatus& replica) { return replica.losses; }, families);
+  AddOfReplicas(
+      status,
+      GaugeFamily("scorecast_front_replica_set_aside",
+                  "1 if the replica gets no requests for a while, because of a bad reply."),
+      [](const ReplicaStatus& replica) { return replica.is_set_aside; }, families);
+  AddOfReplicas(
+      status,
+      CounterFamily("scorecast_front_replica_bad_replies_total",
+                    "Replies of the replica that no service gives."),
+      [](const ReplicaStatus& replica) { return replica.bad_replies; }, families);
   prometheus::MetricFamily requests =
       GaugeFamily("scorecast_front_waiting_requests", "Requests that wait in the front, by model.");
   prometheus::MetricFamily seconds =

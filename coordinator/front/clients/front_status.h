@@ -20,7 +20,9 @@ struct ReplicaStatus {
   bool is_drained = false;  ///< It gets no requests, because somebody has said so.
   double wait_seconds = 0;  ///< Predicted, of the work that waits there.
   std::size_t in_flight = 0;
-  std::uint64_t losses = 0;  ///< See Replicas::LossesOf.
+  std::uint64_t losses = 0;   ///< See Replicas::LossesOf.
+  bool is_set_aside = false;  ///< See Replicas::SetAside.
+  std::uint64_t bad_replies = 0;
 };
 
 /// A front at one moment.

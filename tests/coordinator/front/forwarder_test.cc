@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -244,6 +247,134 @@ TEST_F(ForwarderTest, NothingIsLostWhileReplicasComeAndGo) {
     ASSERT_THAT(replies, SizeIs(1));
     EXPECT_THAT(EndOf(body), AnyOf("a:" + body, "b:" + body));
   }
+}
+
+// A rank is stuck, for example: the service is there, and says that it is not ready.
+TEST_F(ForwarderTest, AReplicaThatIsStuckGivesItsRequestsUp) {
+  a_.holds = true;
+  b_.holds = true;
+  ASSERT_TRUE(StartWith());
+  for (int i = 0; i < 4; ++i) {
+    Forward(std::to_string(i));
+  }
+  ASSERT_TRUE(Run([this] { return Held() == 4; }));
+  ASSERT_EQ(a_.held.size(), 2U);
+  // A reply that has begun stays where it is.
+  v1::Response part = PartOf(a_.held[0], "begun");
+  a_.Send(part);
+  const std::string begun = a_.held[0].http().body();
+  const v1::Request taken_back = a_.held[1];
+  ASSERT_TRUE(Run([&] { return replies_[begun].size() == 1; }));
+  a_.status.set_ready(false);
+  a_.SayStatus();
+  ASSERT_TRUE(Run([this] { return !a_.cancelled.empty(); }));
+  EXPECT_THAT(a_.cancelled, ElementsAre(taken_back.request_id()));
+  b_.AnswerAll();
+  ASSERT_TRUE(Run([this] { return b_.held.size() == 1; }));
+  EXPECT_EQ(b_.held[0].http().body(), taken_back.http().body());
+  b_.AnswerAll();
+  ASSERT_TRUE(Run([this] { return ended_ == 3; }));
+  a_.Send(PartOf(a_.held[0], "end", /*is_last=*/true));
+  EXPECT_EQ(EndOf(begun), "end");
+}
+
+TEST_F(ForwarderTest, TheOnlyReplicaKeepsItsRequestsWhileItIsStuck) {
+  a_.holds = true;
+  b_.Die();
+  ASSERT_TRUE(StartWith(1));
+  Forward("1");
+  ASSERT_TRUE(Run([this] { return a_.held.size() == 1; }));
+  a_.status.set_ready(false);
+  a_.SayStatus();
+  ASSERT_TRUE(Run([this] { return Usable() == 0; }));
+  a_.AnswerAll();
+  EXPECT_EQ(EndOf("1"), "a:1");
+  EXPECT_THAT(a_.cancelled, IsEmpty());
+}
+
+// Nobody is sent what no service says, and the replica that says it is not asked for a while.
+TEST_F(ForwarderTest, ABadReplyIsNotPassedOn) {
+  using Change = std::function<void(v1::Response&)>;
+  const auto with_field = [](const std::string& name, const std::string& value) {
+    return [=](v1::Response& response) {
+      v1::HttpField& field = *response.mutable_http()->add_fields();
+      field.set_name(name);
+      field.set_value(value);
+    };
+  };
+  const auto with_status = [](std::uint32_t status) {
+    return [=](v1::Response& response) { response.mutable_http()->set_status(status); };
+  };
+  const auto with_error = [](std::int32_t code, const std::string& reason) {
+    return [=](v1::Response& response) {
+      response.mutable_error()->set_code(code);
+      response.mutable_error()->set_reason(reason);
+    };
+  };
+  const std::vector<Change> bad = {with_field("X-A", "1\r\nX-B: 2"),
+                                   with_field("X-A", "1\n"),
+                                   with_field("X A", "1"),
+                                   with_field("", "1"),
+                                   with_field("Content-Length", "7"),
+                                   with_field("transfer-encoding", "chunked"),
+                                   with_status(0),
+                                   with_status(101),
+                                   with_status(204),
+                                   with_status(302),
+                                   with_status(70000),
+                                   with_error(0, "a"),
+                                   with_error(200, "a"),
+                                   with_error(70000, "a"),
+                                   with_error(-1, "a"),
+                                   with_error(500, ""),
+                                   with_error(500, "a\r\nb"),
+                                   [](v1::Response& response) { response.clear_result(); },
+                                   [](v1::Response& response) { response.mutable_score(); },
+                                   [](v1::Response& response) { response.mutable_cancelled(); }};
+  ASSERT_TRUE(StartWith());
+  a_.holds = true;
+  b_.holds = true;
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    SCOPED_TRACE(i);
+    const std::string body = std::to_string(i);
+    Forward(body);
+    ASSERT_TRUE(Run([this] { return Held() == 1; }));
+    FakeReplica& wrong = a_.held.empty() ? b_ : a_;
+    FakeReplica& other = &wrong == &a_ ? b_ : a_;
+    const std::uint64_t before = replicas_.BadRepliesOf(wrong.name);
+    v1::Response response = PartOf(wrong.held[0], "nonsense", /*is_last=*/true);
+    bad[i](response);
+    wrong.held.clear();
+    wrong.Send(response);
+    ASSERT_TRUE(Run([&] { return other.held.size() == 1; }));
+    EXPECT_EQ(replicas_.BadRepliesOf(wrong.name), before + 1);
+    EXPECT_EQ(Usable(), 1U) << "it is set aside";
+    other.AnswerAll();
+    EXPECT_EQ(EndOf(body), other.name + ":" + body);
+    EXPECT_THAT(replies_[body], SizeIs(1));
+    ASSERT_TRUE(Run([this] { return Usable() == 2; })) << "but not for ever";
+  }
+}
+
+TEST_F(ForwarderTest, ABadReplyOfEveryReplicaIsAnError) {
+  const auto nonsense = [](const v1::Request&) {
+    v1::HttpReply reply;
+    reply.set_status(70000);
+    reply.set_last(true);
+    return reply;
+  };
+  a_.reply = nonsense;
+  b_.reply = nonsense;
+  ASSERT_TRUE(StartWith());
+  Forward("1");
+  EXPECT_EQ(EndOf("1"), "bad_reply");
+  EXPECT_EQ(replies_["1"].at(0).response.error().code(), 502);
+  EXPECT_EQ(a_.seen.size() + b_.seen.size(), 3U);
+  // After a good reply it is trusted again.
+  a_.reply = nullptr;
+  b_.reply = nullptr;
+  Forward("2");
+  EXPECT_THAT(EndOf("2"), AnyOf("a:2", "b:2"));
 }
 
 TEST_F(ForwarderTest, RequestsWaitForAReplicaIfAllHaveDied) {

@@ -36,6 +36,8 @@ class FrontFixture : public ::testing::Test {
     options.first_pause = std::chrono::milliseconds(2);
     options.longest_pause = std::chrono::milliseconds(10);
     options.silence = std::chrono::hours(1);
+    options.first_aside = std::chrono::milliseconds(20);
+    options.longest_aside = std::chrono::milliseconds(80);
     return options;
   }
 

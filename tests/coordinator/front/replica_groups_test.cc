@@ -79,6 +79,29 @@ TEST(ReplicaGroups, AModelWhoseReplicasHaveGoneIsNotAnother) {
   EXPECT_THAT(MembersFor(groups, ""), ElementsAre("b")) << "the first in the list";
 }
 
+TEST(ReplicaGroups, AModelThatIsListedNoMoreIsForgotten) {
+  ReplicaGroups groups;
+  groups.SetListed({"a", "b"});
+  groups.Join("a", Facts("embed"));
+  groups.Join("b", Facts("rerank"));
+  groups.Leave("a");
+  groups.ForgetUnlisted();
+  EXPECT_THAT(MembersFor(groups, ""), IsEmpty()) << "it is listed, and may come back";
+  groups.SetListed({"b"});
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("none"));
+  groups.ForgetUnlisted();
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("b"));
+  EXPECT_THAT(MembersFor(groups, "other"), ElementsAre("b"))
+      << "any name is that of the only model";
+  EXPECT_THAT(MembersFor(groups, "embed"), ElementsAre("none")) << "but not that of another one";
+  EXPECT_TRUE(groups.MayCome("embed"));
+  groups.SetListed({"b", "c"});
+  groups.Join("c", Facts("embed"));
+  EXPECT_THAT(MembersFor(groups, "embed"), ElementsAre("c"));
+  EXPECT_THAT(MembersFor(groups, ""), ElementsAre("b"));
+  EXPECT_THAT(MembersFor(groups, "other"), ElementsAre("none")) << "there are two models";
+}
+
 TEST(ReplicaGroups, TheOnlyGroupTakesAnyNameIfAllAreKnown) {
   ReplicaGroups groups;
   groups.SetListed({"a", "b"});

@@ -458,6 +458,8 @@ TEST_F(FrontTest, ResourcesTellOfTheReplicas) {
        {"scorecast_front_replica_connected{replica=\"a\"} 1",
         "scorecast_front_replica_ready{replica=\"b\"} 1",
         "scorecast_front_replica_losses_total{replica=\"a\"} 0",
+        "scorecast_front_replica_set_aside{replica=\"a\"} 0",
+        "scorecast_front_replica_bad_replies_total{replica=\"b\"} 0",
         "scorecast_front_waiting_requests{model=\"m\"} 0",
         "scorecast_front_waiting_seconds{model=\"m\"} 0", "scorecast_front_requests_in_flight 0"}) {
     EXPECT_THAT(metrics, HasSubstr(line));
