@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 from collections.abc import Callable, Iterable
 from itertools import repeat
+from typing import Any
 
 from bench.company import wire
 from bench.company.bodies import Body, BodyMaker
@@ -98,5 +100,15 @@ SLOW_BODIES = _slow(wire.head(10_000) + b" " * 10_000, at_once=len(wire.head(10_
 ENDLESS_HEADERS = Raw(_endless_headers, clients=4)
 HALF_BODIES = Raw(_left_in_the_middle, clients=8, pause=0.01)
 HTTP_LEAVING_CLIENTS = Raw(lambda: [_text(True, "word " * 1000) * 5], clients=4, pause=0.05)
+
+
+def sampled(vocabulary: int = 151_936, biased: bool = False, in_flight: int = 1, **fields: Any) -> Load:
+    """A few hundred bytes that ask for hundreds of thousands of tokens, each chosen from the whole vocabulary."""
+    bias = {"logit_bias": {str(token): 0.5 for token in range(vocabulary)}} if biased else {}
+    body = json.dumps({"prompt": [600, 601], "max_tokens": 1000, "ignore_eos": True, "seed": 1} | fields | bias)
+    return Load(lambda *_: Body(wire.post(body.encode(), "/v1/completions")), in_flight=in_flight, obeys=False)
+
+
+SAMPLED = sampled(n=128, temperature=100, top_p=0.9999, repetition_penalty=1.3)
 # Requests on a connection that reads no reply until it cannot send any more.
 PIPELINING = Raw(lambda: repeat((wire.get("/v1/models") * 10 + _text(True, "Is it so?")) * 200), clients=8)

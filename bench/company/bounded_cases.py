@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.company import wire
+from bench.company import attacks, wire
 from bench.company.bodies import Body, BodyMaker
 from bench.company.cases import FRESH, KEPT, LARGE_TOKENS, POLITE_REQUESTS, Company, polite_connections, polite_texts
 from bench.company.load import OTHER_NETWORK_SOURCE, POLITE_SOURCE, Load, Pipelined
@@ -80,6 +80,11 @@ def _heavy(addresses: int, **fields: Any) -> Load:
     return Load(lambda maker, _: maker.score(LARGE_TOKENS - 2, **fields), bodies=4, clients=addresses, own_addresses=True)
 
 
+def _sampled(name: str, title: str, **fields: Any) -> BoundedCase:
+    return BoundedCase(f"sampled-{name}", f"{title}, vocabulary of 151,936", [attacks.sampled(**fields)], is_work=True,
+                       least_seconds=20.0, model="sampled")
+
+
 BOUNDED = [
     BoundedCase("scrapes", "450 connections x 50 pipelined GET /metrics", [_SCRAPES]),
     BoundedCase("refused-posts", "450 x 4 pipelined POSTs of 58 KB that get a 400", [_REFUSED_POSTS]),
@@ -91,4 +96,12 @@ BOUNDED = [
                 least_seconds=40.0, model="0.01b"),
     BoundedCase("best-priority", f"64 addresses with a request of {LARGE_TOKENS} tokens each, at priority -10",
                 [_heavy(64, priority=-10)], is_work=True, least_seconds=40.0, model="0.01b"),
+    _sampled("n", "128 completions", n=128, temperature=1),
+    _sampled("nucleus", "16 completions, top_p 0.95", n=16, temperature=1, top_p=0.95),
+    _sampled("n-nucleus", "128 completions, top_p 0.95", n=128, temperature=1, top_p=0.95),
+    _sampled("penalty", "128 completions, temperature 100, top_p 0.9999, repetition_penalty 1.3", n=128, temperature=100,
+             top_p=0.9999, repetition_penalty=1.3),
+    _sampled("bias", "128 completions, logit_bias of every token", n=128, temperature=1, biased=True),
+    _sampled("all", "4 requests for 128 completions with all of these", in_flight=4, n=128, temperature=100, top_p=0.9999,
+             repetition_penalty=1.3, biased=True),
 ]

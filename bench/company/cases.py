@@ -152,6 +152,7 @@ ABUSES = [
     _over_http("half-bodies", "clients that leave in the middle of a body", attacks.HALF_BODIES),
     _over_http("leaving-clients", "clients that leave before their replies", attacks.HTTP_LEAVING_CLIENTS),
     _over_http("pipelining", "thousands of requests on connections that read nothing", attacks.PIPELINING, **_DRAINS),
+    _over_http("sampled", "a request for 128 completions, with penalties and top_p", attacks.SAMPLED, model="sampled"),
     _over_http("idle-connections", f"{attacks.IDLE_CONNECTIONS} idle connections", attacks.IDLE, **_DRAINS,
                flags={"--max-connections-per-address": 11_000}),
     _beside("open-ports", "a byte to every port of the ranks, held", Service.strangers, **_DRAINS),

@@ -34,6 +34,8 @@ SHAPES = {
     # As in random_model.cc; with a tokenizer.
     "0.01b": Shape(256, 8, 4, 2, 64, 768, 32000),
     "0.1b": Shape(512, 12, 8, 4, 64, 1536, 32000),
+    # The vocabulary of Qwen 2 and 3, with a body that costs little: choosing tokens takes most of the time.
+    "sampled": Shape(256, 2, 4, 2, 64, 768, 151936),
     # The vocabulary of Gemma 2 and 3 rounded up to a power of two, with a body that costs nothing.
     "wide": Shape(64, 1, 2, 2, 32, 64, 262144),
 }

@@ -23,7 +23,7 @@ from bench.company.side import Settings, Side, started
 from bench.passes.tables import table
 from bench.progress import progress
 
-_CASE = Case("soak", "", model="0.01b:sentencepiece-bpe",
+_CASE = Case("soak", "", model="sampled:sentencepiece-bpe",
              flags={"--kv-cache-mb": 16})  # It is soon full, so that memory which grows later is not its.
 _ALONE_SECONDS = 5
 _LEAST_SECONDS, _MOST_SECONDS = 5, 30  # Until an attack begins again, so that its clients leave.
