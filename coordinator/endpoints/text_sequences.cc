@@ -70,6 +70,43 @@ Expected<std::string_view> PromptOf(const TextInputs& inputs, const EmbeddingPro
                                inputs.prompt_field));
 }
 
+/// A prompt is a part of each text: its tokens are copied, and its end is tokenized again with each
+/// of them. Both are bounded, as if the texts of a body had it themselves.
+constexpr std::int64_t kMostPromptTokens = std::int64_t{1} << 24;
+constexpr std::int64_t kMostPromptBytes = std::int64_t{1} << 26;
+
+/// The prompt, tokenized once. A 413 if it is too long for so many texts.
+Expected<TextPrompt> TokenizedPrompt(std::string_view text, const TextInputs& inputs,
+                                     const RequestContext& context) {
+  const std::string field = inputs.prompt        ? "prompt"
+                            : inputs.prompt_name ? inputs.prompt_field
+                                                 : inputs.field;
+  Expected<TextPrompt, TypedFault> prompt =
+      TextPrompt::Make(*context.tokenizer, text, context.options.special_tokens_in_text,
+                       {.interruption = context.interruption});
+  if (!prompt) {
+    return Unexpected(EncodeError(prompt.error().encode,
+                                  BadRequest("prompt_too_long", field + " is too long.", field),
+                                  field));
+  }
+  const auto texts = static_cast<std::int64_t>(std::ranges::count_if(
+      inputs.texts, [](const TextInput& input) { return IsText(input.first); }));
+  // Of texts that are cut at their end, only so many tokens are made.
+  const std::int64_t tokens =
+      inputs.length.cut == Truncation::Side::kRight
+          ? std::min({prompt->tokens(), inputs.length.max_tokens, MostTextTokens(context)})
+          : prompt->tokens();
+  if (texts > 0 && (tokens > kMostPromptTokens / texts ||
+                    static_cast<std::int64_t>(prompt->bytes_again()) > kMostPromptBytes / texts)) {
+    return Unexpected(
+        Error{413, "prompt_too_long",
+              field + " is too long for so many texts: " + proto::Count(prompt->tokens(), "token") +
+                  " before each of " + std::to_string(texts) + ".",
+              field});
+  }
+  return *std::move(prompt);
+}
+
 bool IsEmpty(const TextInput& input) {
   const bool is_first_empty =
       IsText(input.first) ? Text(input.first).empty() : Ids(input.first).empty();
@@ -78,7 +115,8 @@ bool IsEmpty(const TextInput& input) {
 
 class SequenceMaker {
  public:
-  SequenceMaker(const TextInputs& inputs, std::string_view prompt, const RequestContext& context)
+  /// `prompt` may be null.
+  SequenceMaker(const TextInputs& inputs, const TextPrompt* prompt, const RequestContext& context)
       : inputs_(inputs),
         prompt_(prompt),
         context_(context),
@@ -208,7 +246,7 @@ class SequenceMaker {
   }
 
   const TextInputs& inputs_;
-  const std::string_view prompt_;
+  const TextPrompt* const prompt_;
   const RequestContext& context_;
   const std::int64_t limit_;
   proto::LabelList classes_;  ///< Of a causal classifier.
@@ -266,7 +304,16 @@ Expected<TextSequences> MakeTextSequences(const TextInputs& inputs, const Reques
   if (!prompt) {
     return Unexpected(prompt.error());
   }
-  Expected<TextSequences> made = SequenceMaker(inputs, *prompt, context).Make();
+  std::optional<TextPrompt> tokenized;
+  if (!prompt->empty() && context.tokenizer != nullptr) {
+    Expected<TextPrompt> made_prompt = TokenizedPrompt(*prompt, inputs, context);
+    if (!made_prompt) {
+      return Unexpected(std::move(made_prompt).error());
+    }
+    tokenized = *std::move(made_prompt);
+  }
+  Expected<TextSequences> made =
+      SequenceMaker(inputs, tokenized ? &*tokenized : nullptr, context).Make();
   if (made && inputs.reads_all_rows &&
       made->prompt_tokens > RowsBound(inputs.texts, context.config)) {
     return Unexpected(

@@ -82,38 +82,25 @@ Expected<std::vector<TokenId>, TypedFault> Encode(const Tokenizer& tokenizer, st
                                                   const TypedOptions& options) {
   EncodeLimits limits = options.limits;
   limits.enough_tokens = std::min(limits.enough_tokens, enough_tokens);
+  const auto fault = [&](EncodeFault of_text) {
+    return Unexpected(
+        TypedFault{.kind = TypedFault::Kind::kEncode, .encode = of_text, .text = number});
+  };
+  if (number == 0 && options.prompt != nullptr) {
+    auto with_prompt = options.prompt->With(text, limits);
+    return with_prompt ? Expected<std::vector<TokenId>, TypedFault>(*std::move(with_prompt))
+                       : fault(with_prompt.error());
+  }
   Expected<EncodedText, EncodeFault> encoded =
       tokenizer.EncodeWithin(limits, text, {.special_tokens = options.special_tokens});
-  if (!encoded.has_value()) {
-    return Unexpected(
-        TypedFault{.kind = TypedFault::Kind::kEncode, .encode = encoded.error(), .text = number});
-  }
-  return std::move(encoded->ids);
-}
-
-/// As sentence-transformers counts: the rows of the prompt by itself with what is put around it,
-/// except for a special token at its end.
-Expected<std::int64_t, TypedFault> RowsOfPrompt(const Tokenizer& tokenizer,
-                                                const TokenTemplate& added,
-                                                const TypedOptions& options) {
-  const auto prompt = Encode(tokenizer, options.prompt, 0, EncodeLimits::kUnlimited, options);
-  if (!prompt.has_value()) {
-    return Unexpected(prompt.error());
-  }
-  const TypedTokens rows = ApplyTemplate(added, *prompt, std::nullopt, {}).value();
-  const auto count = static_cast<std::int64_t>(rows.ids.size());
-  return !rows.ids.empty() && tokenizer.IsSpecial(rows.ids.back()) ? count - 1 : count;
+  return encoded ? Expected<std::vector<TokenId>, TypedFault>(std::move(encoded->ids))
+                 : fault(encoded.error());
 }
 
 TypedResult EncodeTexts(const Tokenizer& tokenizer, std::string_view first,
                         std::optional<std::string_view> second, const TypedOptions& options) {
   const TokenTemplate added = tokenizer.token_template();
   const TokenTemplate::Parts& parts = second ? added.pair : added.single;
-  std::string with_prompt;
-  if (!options.prompt.empty()) {
-    with_prompt.append(options.prompt).append(first);
-    first = with_prompt;
-  }
   const auto first_ids =
       Encode(tokenizer, first, 0, EnoughTokens(parts, options.truncation, 0), options);
   if (!first_ids.has_value()) {
@@ -132,14 +119,10 @@ TypedResult EncodeTexts(const Tokenizer& tokenizer, std::string_view first,
       ApplyTemplate(added, *first_ids,
                     second ? std::optional(std::span<const TokenId>(second_ids)) : std::nullopt,
                     options.truncation);
-  if (typed.has_value() && !options.prompt.empty()) {
-    const auto rows = RowsOfPrompt(tokenizer, added, options);
-    if (!rows.has_value()) {
-      return Unexpected(rows.error());
-    }
+  if (typed.has_value() && options.prompt != nullptr) {
     const auto last = static_cast<std::int64_t>(typed->ids.size()) - 1;
     typed->first_row_after_prompt =
-        std::clamp<std::int64_t>(*rows, 0, std::max<std::int64_t>(last, 0));
+        std::clamp<std::int64_t>(options.prompt->rows(), 0, std::max<std::int64_t>(last, 0));
   }
   return typed;
 }
@@ -203,6 +186,39 @@ TypedResult ApplyTemplate(const TokenTemplate& added, std::span<const TokenId> f
     typed.types.resize(typed.ids.size(), part.type);
   }
   return typed;
+}
+
+Expected<TextPrompt, TypedFault> TextPrompt::Make(const Tokenizer& tokenizer, std::string_view text,
+                                                  SpecialTokensInText special_tokens,
+                                                  const EncodeLimits& limits) {
+  Expected<ContinuedText, EncodeFault> prompt =
+      ContinuedText::Make(tokenizer, {}, text, {.special_tokens = special_tokens}, limits);
+  if (!prompt) {
+    return Unexpected(
+        TypedFault{.kind = TypedFault::Kind::kEncode, .encode = prompt.error(), .text = 0});
+  }
+  const TypedTokens alone =
+      ApplyTemplate(tokenizer.token_template(), prompt->ids(), std::nullopt, {}).value();
+  const auto rows = static_cast<std::int64_t>(alone.ids.size());
+  const bool ends_special = !alone.ids.empty() && tokenizer.IsSpecial(alone.ids.back());
+  return TextPrompt(*std::move(prompt), ends_special ? rows - 1 : rows);
+}
+
+Expected<std::vector<TokenId>, EncodeFault> TextPrompt::With(std::string_view text,
+                                                             EncodeLimits limits) const {
+  const std::span<const TokenId> certain = std::span(text_.ids()).first(text_.certain_tokens());
+  const auto count = static_cast<std::int64_t>(certain.size());
+  if (limits.enough_tokens <= count) {
+    const auto enough = certain.first(static_cast<std::size_t>(limits.enough_tokens));
+    return std::vector<TokenId>(enough.begin(), enough.end());
+  }
+  limits = limits.Behind(certain.size());
+  limits.enough_tokens -= limits.enough_tokens == EncodeLimits::kUnlimited ? 0 : count;
+  Expected<std::vector<TokenId>, EncodeFault> rest = text_.ContinueTail(text, limits);
+  if (rest) {
+    rest->insert(rest->begin(), certain.begin(), certain.end());
+  }
+  return rest;
 }
 
 TypedResult EncodeTyped(const Tokenizer& tokenizer, std::string_view text,

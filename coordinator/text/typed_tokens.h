@@ -5,8 +5,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "coordinator/text/continued_text.h"
 #include "coordinator/text/models/token_collector.h"
 #include "coordinator/text/steps/encode_options.h"
 #include "coordinator/text/steps/token_template.h"
@@ -76,8 +78,37 @@ bool IsCut(Truncation::Strategy strategy, int text);
 std::int64_t EnoughTokens(const TokenTemplate::Parts& parts, const Truncation& truncation,
                           int text);
 
+/// A text that is put before many texts, and encoded with each of them. It is tokenized once, but
+/// for what may become other tokens with the text behind it.
+class TextPrompt {
+ public:
+  /// `tokenizer` must outlive the result.
+  static proto::Expected<TextPrompt, TypedFault> Make(
+      const Tokenizer& tokenizer, std::string_view text,
+      SpecialTokensInText special_tokens = SpecialTokensInText::kAllow,
+      const EncodeLimits& limits = {});
+
+  std::int64_t tokens() const { return static_cast<std::int64_t>(text_.ids().size()); }
+  /// The bytes that are tokenized again with each text.
+  std::size_t bytes_again() const { return text_.tail().size(); }
+  /// The rows of the prompt by itself, as sentence-transformers counts them: with what is put
+  /// around it, except for a special token at its end.
+  std::int64_t rows() const { return rows_; }
+  /// The tokens of the prompt and the text behind it. As EncodeWithin, at least
+  /// `limits.enough_tokens` if there are so many.
+  proto::Expected<std::vector<TokenId>, EncodeFault> With(std::string_view text,
+                                                          EncodeLimits limits) const;
+
+ private:
+  TextPrompt(ContinuedText text, std::int64_t rows) : text_(std::move(text)), rows_(rows) {}
+
+  ContinuedText text_;
+  std::int64_t rows_;
+};
+
 struct TypedOptions {
-  std::string_view prompt;  ///< Is put before the (first) text, and encoded with it.
+  /// Is put before the (first) text. May be null. It was made with the same `special_tokens`.
+  const TextPrompt* prompt = nullptr;
   Truncation truncation;
   SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
   EncodeLimits limits;  ///< For each text.

@@ -359,20 +359,43 @@ TEST(Truncation, OfALongTextReadsItsBeginningOnly) {
 
 TEST(Prompt, IsEncodedWithTheTextAndItsRowsAreKnown) {
   const auto tokenizer = Small(kStandard);
-  const auto text = EncodeTyped(*tokenizer, "c a", {.prompt = "b b "});
+  const TextPrompt small = TextPrompt::Make(*tokenizer, "b b ").value();
+  const auto text = EncodeTyped(*tokenizer, "c a", {.prompt = &small});
   EXPECT_THAT(text->ids, ElementsAre(0, 3, 3, 4, 2, 1));
   EXPECT_EQ(EncodeTyped(*tokenizer, "c a")->first_row_after_prompt, 0);
   // None of the tokens is special, so the separator behind the prompt counts.
   EXPECT_EQ(text->first_row_after_prompt, 4);
   const auto real = LoadTokenizer(kOwn / "wordpiece-uncased");
-  const auto prompted = EncodeTyped(*real, "harbour", {.prompt = "the "});
-  EXPECT_EQ(prompted->first_row_after_prompt,
+  const TextPrompt one = TextPrompt::Make(*real, "the ").value();
+  EXPECT_EQ(EncodeTyped(*real, "harbour", {.prompt = &one})->first_row_after_prompt,
             static_cast<std::int64_t>(real->Encode("the ").size()) + 1);
+  const TextPrompt long_prompt = TextPrompt::Make(*real, "the the the the the ").value();
   const auto cut =
       EncodeTyped(*real, "harbour",
-                  {.prompt = "the the the the the ",
+                  {.prompt = &long_prompt,
                    .truncation = {.max_length = 4, .strategy = Strategy::kLongestFirst}});
   EXPECT_EQ(cut->first_row_after_prompt, 3);
+}
+
+// A prompt is tokenized once, and yet the tokens are those of one text.
+TEST(Prompt, AndATextHaveTheTokensOfOneText) {
+  for (const auto& entry : std::filesystem::directory_iterator(kOwn)) {
+    if (!entry.is_directory()) {
+      continue;
+    }
+    SCOPED_TRACE(entry.path().filename());
+    const auto tokenizer = LoadTokenizer(entry.path());
+    for (const std::string prompt : {"the ", "the", "query: the harbour of", "a\n\n", " ", "12"}) {
+      const TextPrompt made = TextPrompt::Make(*tokenizer, prompt).value();
+      for (const std::string text : {"harbour", " harbour", "s and ships", "", "3", "\nlight"}) {
+        const Ids whole = tokenizer->Encode(prompt + text);
+        EXPECT_EQ(made.With(text, {}).value(), whole) << prompt << "|" << text;
+        const Ids enough = made.With(text, {.enough_tokens = 2}).value();
+        ASSERT_GE(enough.size(), std::min<std::size_t>(whole.size(), 2));
+        EXPECT_TRUE(std::equal(enough.begin(), enough.end(), whole.begin())) << prompt << text;
+      }
+    }
+  }
 }
 
 TEST(Texts, ThatCannotBeEncodedAreNamed) {
