@@ -108,6 +108,10 @@ struct EndpointRequest : RequestOptions {
   /// it. The model's name does not count.
   virtual std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const = 0;
 
+  /// The client's name of the field that makes a response long, for the error of one that is too
+  /// long. Empty if there is none.
+  virtual std::string SizeField() const { return {}; }
+
   /// Whether deltas are sent while completions are generated.
   virtual bool streams() const { return false; }
 

@@ -18,6 +18,26 @@ const std::string& ReadRequest::NameOf(int field) const {
                                           : form->NameOf(*form->message().FindFieldByNumber(field));
 }
 
+std::string ReadRequest::SizeField(std::span<const int> of_tokens) const {
+  const google::protobuf::Message& message = base_message();
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> given;
+  reflection.ListFields(message, &given);
+  const google::protobuf::FieldDescriptor* longest = nullptr;
+  int most = 0;
+  for (const google::protobuf::FieldDescriptor* const field : given) {
+    if (std::ranges::find(of_tokens, field->number()) != of_tokens.end()) {
+      return NameOf(field->number());
+    }
+    const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 0;
+    if (size > most) {
+      longest = field;
+      most = size;
+    }
+  }
+  return longest == nullptr ? std::string() : NameOf(longest->number());
+}
+
 bool ReadRequest::IsStringOf(int truth, int text) const {
   return NameOf(text) == form->NameOf(*form->message().FindFieldByNumber(truth));
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -17,6 +19,7 @@ struct ReadRequest : EndpointRequest {
   BodyNotes notes;
 
   virtual google::protobuf::Message& base_message() = 0;
+  virtual const google::protobuf::Message& base_message() const = 0;
   /// Moves the RequestOptions out of the message, after it has been read.
   virtual void SetOptions() = 0;
 
@@ -25,6 +28,8 @@ struct ReadRequest : EndpointRequest {
   /// Whether the client gave the field `text` as a string that is the value of the boolean `truth`:
   /// see FieldDescription.strings_set.
   bool IsStringOf(int truth, int text) const;
+  /// The client's name of one of the fields `of_tokens`, or of the longest list if none is given.
+  std::string SizeField(std::span<const int> of_tokens) const;
   /// Whether a list, which the message cannot tell from an absent one, is given but empty.
   bool IsEmptyList(int field) const;
 };
@@ -40,6 +45,7 @@ struct MessageRequest final : ReadRequest {
     std::int64_t (*response_bytes_bound)(const MessageRequest& request,
                                          const proto::ModelConfig& config);
     ModelKinds kinds = ModelKinds::All();  ///< See EndpointRequest.
+    std::array<int, 2> tokens_fields{};    ///< Say how many tokens are generated; 0: none.
   };
 
   MessageRequest() = default;
@@ -49,6 +55,7 @@ struct MessageRequest final : ReadRequest {
   Uses uses{};
 
   google::protobuf::Message& base_message() override { return message; }
+  const google::protobuf::Message& base_message() const override { return message; }
 
   void SetOptions() override {
     if (message.has_timeout_ms()) {
@@ -72,6 +79,7 @@ struct MessageRequest final : ReadRequest {
   std::int64_t ResponseBytesBound(const proto::ModelConfig& config) const override {
     return uses.response_bytes_bound(*this, config);
   }
+  std::string SizeField() const override { return ReadRequest::SizeField(uses.tokens_fields); }
   ModelKinds kinds() const override { return uses.kinds; }
   bool streams() const override {
     if constexpr (requires { message.stream(); }) {

@@ -27,7 +27,8 @@ BodyJson* FindMember(BodyJson& json, std::string_view key);
 /// Whether a body has a member that is not null.
 bool HasMember(const BodyJson& json, std::string_view key);
 
-/// A 400 "duplicate_key" if an object in `json` has a key twice.
-std::optional<proto::Error> DuplicateKeyFault(const BodyJson& json);
+/// A 400 "duplicate_key" that names the field, if an object in `json` has a key twice. `field` is
+/// that of `json`; it is empty for a body.
+std::optional<proto::Error> DuplicateKeyFault(const BodyJson& json, const std::string& field);
 
 }  // namespace scorecast::coordinator

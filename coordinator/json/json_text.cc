@@ -67,6 +67,49 @@ std::string PlaceText(std::string_view text, std::size_t index) {
              : "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", " + column;
 }
 
+/// Notes where the parser finds a fault.
+class FaultPlace : public nlohmann::json_sax<BodyJson> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t position, const std::string& last_token,
+                   const nlohmann::detail::exception& /*fault*/) override {
+    begin_ = position - std::min(position, last_token.size());
+    token_ = last_token;
+    return false;
+  }
+
+  std::size_t begin() const { return begin_; }  ///< Of the token, in bytes.
+  const std::string& token() const { return token_; }
+
+ private:
+  std::size_t begin_ = 0;
+  std::string token_;
+};
+
+/// A number is outside the range of double.
+proto::Error OutOfRange(std::string_view text) {
+  constexpr std::size_t kShown = 24;
+  FaultPlace place;
+  BodyJson::sax_parse(text, &place);
+  const std::string_view token = place.token();
+  return BadRequest(
+      "invalid_json",
+      "A number in the JSON is out of range: " + std::string(token.substr(0, kShown)) +
+          (token.size() > kShown ? "…" : "") + " at " + PlaceText(text, place.begin()) + ".",
+      "");
+}
+
 /// The parser's fault is that of the character at `index`.
 proto::Error NotJson(std::string_view text, std::size_t index, bool is_surrogate) {
   constexpr std::size_t kShownBefore = 16;
@@ -116,8 +159,7 @@ proto::Expected<BodyJson> Parse(std::string_view text, std::int64_t max_values) 
         what.substr(0, what.find("; last read")).find("surrogate U+D") != std::string_view::npos;
     return Unexpected(NotJson(text, std::max(error.byte, std::size_t{1}) - 1, is_surrogate));
   } catch (const BodyJson::exception&) {
-    // A number is outside the range of double.
-    return Unexpected(BadRequest("invalid_json", "A number in the JSON is out of range.", ""));
+    return Unexpected(OutOfRange(text));
   }
 }
 

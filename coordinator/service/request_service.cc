@@ -20,22 +20,23 @@ Error TooManyResponses() {
   return {503, "overloaded", "The server holds too many large responses.", "", 1};
 }
 
-Error ResponseTooLarge(std::int64_t bytes, std::int64_t limit) {
+Error ResponseTooLarge(std::int64_t bytes, std::int64_t limit, const EndpointRequest& request) {
   return {413, "answer_too_large",
           "The response would be too large: up to " + std::to_string(bytes) + " > " +
               std::to_string(limit) + " bytes.",
-          ""};
+          request.SizeField()};
 }
 
-/// The error if a response is long and there is no room for it. Its `bytes` already count in
-/// `held`, which is the count of its connection, and in those that this is part of.
-std::optional<Error> RoomFault(std::int64_t bytes, const HeldBytes& held) {
+/// The error if a request's response is long and there is no room for it. Its `bytes` already count
+/// in `held`, which is the count of its connection, and in those that this is part of.
+std::optional<Error> RoomFault(const EndpointRequest& request, std::int64_t bytes,
+                               const HeldBytes& held) {
   if (bytes <= kLongBytes) {
     return std::nullopt;
   }
   const HeldBytes all = held.all();
   if (all.bytes() > all.limit()) {
-    return bytes > all.limit() ? ResponseTooLarge(bytes, all.limit()) : TooManyResponses();
+    return bytes > all.limit() ? ResponseTooLarge(bytes, all.limit(), request) : TooManyResponses();
   }
   // A large response has room if nothing else of its client address is held.
   const HeldBytes address = held.outer();
@@ -160,7 +161,7 @@ void RequestService::Admit(const CallPointer& call, ParsedRequest parsed) {
   const std::int64_t reply_bytes =
       (*parsed)->ResponseBytesBound(config_) * call->bytes_per_message_byte();
   Held room = call->replies().Hold(reply_bytes);
-  if (auto fault = RoomFault(reply_bytes, call->replies())) {
+  if (auto fault = RoomFault(**parsed, reply_bytes, call->replies())) {
     room.reset();
     return EndAll({call}, *fault);
   }

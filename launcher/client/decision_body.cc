@@ -23,7 +23,7 @@ Expected<BodyJson> ParseDistinct(std::string_view text) {
   Expected<BodyJson> json =
       coordinator::ParseJson(text, /*max_values=*/std::numeric_limits<std::int64_t>::max());
   if (json) {
-    if (auto fault = coordinator::DuplicateKeyFault(*json)) {
+    if (auto fault = coordinator::DuplicateKeyFault(*json, "")) {
       return Unexpected(*std::move(fault));
     }
   }

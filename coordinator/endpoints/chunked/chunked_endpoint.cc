@@ -11,7 +11,8 @@ const Endpoint& ChunkedEndpoint() {
       "chunked", {"/v1/chunked"}, {&FormOf(*v1::ChunkedResponse::descriptor())},
       RequestFormOf<v1::ChunkedRequest>({PrepareChunked,
                                          ChunkedResponseBytesBound,
-                                         {ModelKind::kLanguageModel, ModelKind::kClassifier}}));
+                                         {ModelKind::kLanguageModel, ModelKind::kClassifier},
+                                         {v1::ChunkedRequest::kMaxNewTokensFieldNumber}}));
   return endpoint;
 }
 

@@ -14,8 +14,11 @@ class Chat : public MessageEndpoint {
       : MessageEndpoint(
             "chat", {"/v1/chat/completions"},
             {&FormOf(*v1::CompletionsResponse::descriptor(), *v1::ChatCompletion::descriptor())},
-            RequestFormOf<v1::ChatRequest>(
-                {PrepareChat, ChatResponseBytesBound, {ModelKind::kLanguageModel}})) {}
+            RequestFormOf<v1::ChatRequest>({PrepareChat,
+                                            ChatResponseBytesBound,
+                                            {ModelKind::kLanguageModel},
+                                            {v1::ChatRequest::kMaxTokensFieldNumber,
+                                             v1::ChatRequest::kMaxCompletionTokensFieldNumber}})) {}
 
   const ResponseForm& error_form() const override {
     return FormOf(*v1::Error::descriptor(), *v1::OpenAiErrorBody::descriptor());

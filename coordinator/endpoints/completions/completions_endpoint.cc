@@ -15,8 +15,10 @@ class Completions : public MessageEndpoint {
             "completions", {"/v1/completions"},
             {&FormOf(*v1::CompletionsResponse::descriptor(), *v1::TextCompletion::descriptor())},
             RequestFormOf<v1::CompletionsRequest>(
-                {PrepareCompletions, CompletionsResponseBytesBound, {ModelKind::kLanguageModel}})) {
-  }
+                {PrepareCompletions,
+                 CompletionsResponseBytesBound,
+                 {ModelKind::kLanguageModel},
+                 {v1::CompletionsRequest::kMaxTokensFieldNumber}})) {}
 
   const ResponseForm& error_form() const override {
     return FormOf(*v1::Error::descriptor(), *v1::OpenAiErrorBody::descriptor());

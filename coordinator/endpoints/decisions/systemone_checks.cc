@@ -50,8 +50,7 @@ Expected<std::optional<std::string>> JsonText(const v1::TextOrJson& value, const
                             .message = field + ": " + parsed.error().message,
                             .param = field});
   }
-  if (std::optional<Error> fault = DuplicateKeyFault(*parsed)) {
-    fault->param = field;
+  if (std::optional<Error> fault = DuplicateKeyFault(*parsed, field)) {
     return Unexpected(*std::move(fault));
   }
   return std::optional<std::string>(decider.Rendered(parsed->dump()));

@@ -28,7 +28,7 @@ class SystemOne : public MessageEndpoint {
 
   ParsedRequest FromJson(BodyJson body) const override {
     // The order of keys is meaning, so none of them may be dropped silently.
-    if (auto fault = DuplicateKeyFault(body)) {
+    if (auto fault = DuplicateKeyFault(body, "")) {
       return proto::Unexpected(*std::move(fault));
     }
     return MessageEndpoint::FromJson(std::move(body));

@@ -65,6 +65,22 @@ proto::Error FoldedLine() {
   return BadRequest("bad_http", "A field of the header goes on in a second line.", "");
 }
 
+/// Whether a line of the header, which ends with an empty line, ends with LF alone.
+bool HasBareLineFeed(std::string_view bytes) {
+  const std::string_view header = bytes.substr(0, bytes.find("\r\n\r\n"));
+  for (std::size_t at = header.find('\n'); at != std::string_view::npos;
+       at = header.find('\n', at + 1)) {
+    if (at == 0 || header[at - 1] != '\r') {
+      return true;
+    }
+  }
+  return false;
+}
+
+proto::Error BareLineFeed() {
+  return BadRequest("bad_http", "A line of the header ends with LF alone, not with CR and LF.", "");
+}
+
 /// Whether a value names nothing: it is empty, or a list without elements.
 bool IsBlank(beast::string_view value) {
   return value.find_first_not_of(", \t") == beast::string_view::npos;
@@ -134,7 +150,7 @@ std::size_t HeadParser::Take(std::string_view bytes) {
   } else if (error == http::error::header_limit && HasFoldedLine(bytes)) {
     fault_ = FoldedLine();  // The parser has a limit of its own for what it joins.
   } else if (error) {
-    fault_ = ParserFault(error);
+    fault_ = HasBareLineFeed(bytes) ? BareLineFeed() : ParserFault(error);
   } else if (taken_ > kMaxBytes) {
     fault_ = HeaderTooLarge();
   } else {

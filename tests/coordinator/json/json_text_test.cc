@@ -64,6 +64,10 @@ TEST(ParseJson, AFaultSaysWhereItIsAndWhatStandsThere) {
   EXPECT_EQ(message("[\"a surrogate U+D\x01\"]"),
             "The request is not JSON: unexpected \"\\x01\" at column 18, after "
             "\"\"a surrogate U+D\".");
+  EXPECT_EQ(message(R"({"é": 1e400})"), "A number in the JSON is out of range: 1e400 at column 7.");
+  EXPECT_EQ(
+      message("[1,\n -1" + Repeated("0", 400) + "]"),
+      "A number in the JSON is out of range: -1" + Repeated("0", 22) + "… at line 2, column 2.");
 }
 
 TEST(ParseJson, WhatIsNotUtf8IsRefusedForThat) {

@@ -207,6 +207,7 @@ TEST(RequestService, RefusesALongResponseWithoutRoom) {
   const proto::Error too_large = ErrorOf(*narrow);
   EXPECT_EQ(too_large.code, 413);
   EXPECT_EQ(too_large.reason, "answer_too_large");
+  EXPECT_EQ(too_large.param, "max_new_tokens");
   EXPECT_EQ(narrow->replies().bytes(), 0);
 
   const auto full = std::make_shared<AskingCall>(OnDelta(), 1'000'000);

@@ -1,13 +1,18 @@
 #include "coordinator/transports/batch/files/decompressed_source.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <string>
 #include <utility>
 
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 namespace scorecast::coordinator {
 namespace {
@@ -64,21 +69,72 @@ class GzipDecompressor : public Decompressor {
   bool is_complete_ = false;
 };
 
+/// zstd's own limit for windows, those of `zstd --long=27`.
+constexpr int kMostWindowLog = 27;
+
+/// The bytes of the window that a frame needs, of the first bytes of its header (RFC
+/// 8878, 3.1.1.1). 0 if there are too few of them. A frame without a window needs its content's
+/// size.
+std::uint64_t WindowBytes(std::string_view header) {
+  const auto byte = [&](std::size_t i) {
+    return std::uint64_t{static_cast<unsigned char>(header[i])};
+  };
+  const auto number = [&](std::size_t first, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes && first + i < header.size(); ++i) {
+      value |= byte(first + i) << (8 * i);
+    }
+    return value;
+  };
+  constexpr std::size_t kMagicBytes = 4;
+  if (header.size() < kMagicBytes + 2) {
+    return 0;
+  }
+  const std::uint64_t descriptor = byte(kMagicBytes);
+  if ((descriptor & 0x20U) == 0) {
+    const std::uint64_t window = byte(kMagicBytes + 1);
+    const std::uint64_t base = std::uint64_t{1} << (10 + (window >> 3U));
+    return base + base / 8 * (window & 7U);
+  }
+  constexpr std::array<std::size_t, 4> kIdBytes = {0, 1, 2, 4};
+  constexpr std::array<std::size_t, 4> kSizeBytes = {1, 2, 4, 8};
+  const std::size_t size_bytes = kSizeBytes[descriptor >> 6U];
+  return number(kMagicBytes + 1 + kIdBytes[descriptor & 3U], size_bytes) +
+         (size_bytes == 2 ? 256 : 0);
+}
+
+std::string WindowTooLarge(std::string_view header) {
+  const std::uint64_t bytes = WindowBytes(header);
+  return "its zstd window is too large: " +
+         (bytes == 0 ? "more than" : std::to_string(bytes) + " >") + " " +
+         std::to_string(std::uint64_t{1} << kMostWindowLog) +
+         " bytes; compress it with --long=" + std::to_string(kMostWindowLog) + " or less";
+}
+
 class ZstdDecompressor : public Decompressor {
  public:
   ZstdDecompressor() : context_(ZSTD_createDCtx()) {
     if (context_ == nullptr) {
       throw std::bad_alloc();
     }
+    ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, kMostWindowLog);
   }
   ~ZstdDecompressor() override { ZSTD_freeDCtx(context_); }
   ZstdDecompressor(const ZstdDecompressor&) = delete;
   ZstdDecompressor& operator=(const ZstdDecompressor&) = delete;
 
   Expected<std::size_t, std::string> Run(std::string_view& from, std::span<char> to) override {
+    if (is_complete_) {
+      header_.clear();
+    }
+    // The header of a frame may come in pieces.
+    header_ += from.substr(0, kMostHeaderBytes - std::min(kMostHeaderBytes, header_.size()));
     ZSTD_inBuffer in{from.data(), from.size(), 0};
     ZSTD_outBuffer out{to.data(), to.size(), 0};
     const std::size_t left = ZSTD_decompressStream(context_, &out, &in);
+    if (ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge) {
+      return Unexpected(WindowTooLarge(header_));
+    }
     if (ZSTD_isError(left) != 0U) {
       return Unexpected(std::string("its zstd data is damaged: ") + ZSTD_getErrorName(left));
     }
@@ -93,8 +149,11 @@ class ZstdDecompressor : public Decompressor {
   bool is_complete() const override { return is_complete_; }
 
  private:
+  static constexpr std::size_t kMostHeaderBytes = 18;
+
   ZSTD_DCtx* context_;
   bool is_complete_ = false;
+  std::string header_;  ///< The first bytes of the frame.
 };
 
 std::unique_ptr<Decompressor> MakeDecompressor(Compression compression) {

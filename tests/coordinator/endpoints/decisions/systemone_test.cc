@@ -299,8 +299,9 @@ TEST(SystemOne, RefusesWhatItDoesNotUnderstand) {
       {Body("\"q\":" + kNoul, R"(,"colour":1)"), "unknown_field colour"},
       {Body("\"q\":" + kNoul, R"(,"assets":{"a":1})"), "not_supported assets"},
       {Body("\"q\":" + kNoul, R"(,"x_orders":3)"), "x_orders_out_of_range x_orders"},
-      {Body("\"q\":" + kNoul + ",\"q\":" + kNoul), "duplicate_key "},
-      {R"({"state":{"a":{"b":1,"b":2}},"questions":{"q":)" + kNoul + "}}", "duplicate_key "},
+      {Body("\"q\":" + kNoul + ",\"q\":" + kNoul), "duplicate_key questions.q"},
+      {R"({"state":{"a":{"b":1,"b":2}},"questions":{"q":)" + kNoul + "}}",
+       "duplicate_key state.a.b"},
       {of_question("7"), "wrong_type questions.q"},
       {of_question(R"({"instructions":"x"})"), "missing_field questions.q.type"},
       {of_question(R"({"type":"box","instructions":"x"})"), "unknown_type questions.q.type"},
@@ -396,7 +397,7 @@ TEST(SystemOne, AMessageIsReadAsABodyIs) {
     const auto fault = refused->Wait().Respond();
     ASSERT_FALSE(fault) << json;
     EXPECT_EQ(fault.error().reason, reason) << json;
-    EXPECT_EQ(fault.error().param, "state") << json;
+    EXPECT_EQ(fault.error().param, reason == "duplicate_key" ? "state.a.b" : "state") << json;
   }
   // Spaces change nothing.
   std::vector<std::string> answers;

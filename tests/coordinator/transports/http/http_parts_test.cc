@@ -216,7 +216,9 @@ TEST(HeadParser, RefusesWhatItDoesNotUnderstand) {
   const std::vector<Case> cases = {
       {"\x16\x03\x01", 400},
       {"GET  / HTTP/1.1\r\n\r\n", 400},
-      {"GET / HTTP/1.1\nHost: h\n\n\r\n\r\n", 505},
+      {"GET / HTTP/1.1\nHost: h\n\n\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\nHost: h\nA: b\r\n\r\n", 400},
+      {"GET / HTTP/0.9\r\n" + host + "\r\nbody\n", 505},
       {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
       {"GET / HTTP/0.9\r\n\r\n", 505},
       {"GET / HTTP/1.1\r\n\r\n", 400},

@@ -266,6 +266,35 @@ TEST(InputFile, DamageIsAFailureAfterTheLinesBefore) {
   }
 }
 
+// The header of a frame names its window; a window may also be as large as the content.
+TEST(InputFile, AWindowThatIsTooLargeIsNamed) {
+  using namespace std::string_literals;
+  const std::string magic = "\x28\xB5\x2F\xFD";
+  const std::string empty_block = "\x01\0\0"s;
+  const std::string first = Compressed(Compression::kZstd, "a\n", 1 << 20);
+  const std::string advice = " > 134217728 bytes; compress it with --long=27 or less";
+  for (const auto& [header, bytes] :
+       std::vector<std::pair<std::string, std::string>>{{"\0\x90"s, "268435456"},
+                                                        {"\0\x89"s, "150994944"},
+                                                        {"\xA0\x01\0\0\x08"s, "134217729"}}) {
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{100}}) {
+      std::vector<std::string> pieces;
+      const std::string all = first + magic + header + empty_block;
+      for (std::size_t at = 0; at < all.size(); at += piece) {
+        pieces.push_back(all.substr(at, piece));
+      }
+      InputFile file = Reading(pieces, 100, "in.zst");
+      EXPECT_THAT(Lines(file), ElementsAre("a"));
+      EXPECT_EQ(file.failure(),
+                "cannot read in.zst: its zstd window is too large: " + bytes + advice);
+    }
+  }
+  // As large as allowed.
+  InputFile file = Reading({magic + "\0\x88"s + empty_block}, 100, "in.zst");
+  EXPECT_THAT(Lines(file), IsEmpty());
+  EXPECT_EQ(file.failure(), "");
+}
+
 TEST(InputFile, AReadErrorIsAFailure) {
   InputFile file = Reading({"a\nb"}, 100, "in.jsonl", "Input/output error");
   EXPECT_THAT(Lines(file), ElementsAre("a")) << "the rest of b is not known";
