@@ -67,27 +67,45 @@ std::optional<ScoredToken> CompletionGenerator::Score(TokenId token, const proto
   return scored;
 }
 
-TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
-  if (!IsRowFinite(row)) {
-    is_finite_ = false;
-    return {Choice::Kind::kEnd, 0};
+void CompletionGenerator::Choose(const proto::RowLogits& row) {
+  Chosen& chosen = chosen_.emplace();
+  chosen.is_finite = IsRowFinite(row);
+  if (!chosen.is_finite) {
+    return;
   }
   const auto step = static_cast<std::uint32_t>(output_.token_ids.size());
   const proto::RowRead read = Wanted();
   const std::optional<TokenId> token = unscored_ ? unscored_ : sampler_.Take(row, step);
   if (!token) {
-    return {Choice::Kind::kReadAgain, 0};
+    return;
   }
-  std::optional<ScoredToken> scored;
   if (options_.logprobs) {
-    scored = Score(*token, read, row);
-    if (!scored) {
+    chosen.scored = Score(*token, read, row);
+    if (!chosen.scored) {
       unscored_ = token;
-      return {Choice::Kind::kReadAgain, 0};
+      return;
     }
     unscored_.reset();
+  }
+  chosen.token = token;
+}
+
+TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
+  if (!chosen_) {
+    Choose(row);
+  }
+  auto [is_finite, token, scored] = *std::exchange(chosen_, std::nullopt);
+  if (!is_finite) {
+    is_finite_ = false;
+    return {Choice::Kind::kEnd, 0};
+  }
+  if (!token) {
+    return {Choice::Kind::kReadAgain, 0};
+  }
+  if (scored) {
     scored->text_offset = text_offset_;
   }
+  const auto step = static_cast<std::uint32_t>(output_.token_ids.size());
   const std::vector<TokenId>& stop_ids = options_.stop_token_ids;
   const bool stops = std::find(stop_ids.begin(), stop_ids.end(), *token) != stop_ids.end();
   const bool is_last = static_cast<std::int64_t>(step) + 1 >= options_.max_new_tokens;

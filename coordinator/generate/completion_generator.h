@@ -48,7 +48,7 @@ struct CompletionOutput {
 /// completion.
 class CompletionGenerator : public TokenChooser {
  public:
-  /// Called on the computing thread, once for each token behind CompletionOptions::sent. The last
+  /// Called by Take, once for each token behind CompletionOptions::sent. The last
   /// delta has a finish_reason. A completion that stops because a row is not finite, or because it
   /// differs, has no such delta.
   using OnDelta = std::function<void(CompletionDelta)>;
@@ -61,6 +61,7 @@ class CompletionGenerator : public TokenChooser {
 
   proto::RowRead Wanted() const override;
   const proto::LabelList& Labels() const override;
+  void Choose(const proto::RowLogits& row) override;
   Choice Take(const proto::RowLogits& row) override;
 
   /// False if a row was not finite, which ended the completion.
@@ -81,8 +82,7 @@ class CompletionGenerator : public TokenChooser {
   /// Number of most likely tokens whose log-probabilities are returned. `logprobs` is set.
   std::int64_t NumBest() const;
   /// Whether the sampler's read has the log-probabilities, too, unless the logits are divided by a
-  /// temperature or a token is drawn that is not among the best. The reads of other samplings stay
-  /// as they are, because all their best tokens may be drawn.
+  /// temperature. The reads of the best tokens stay as they are, because all of these may be drawn.
   bool SharesRead(const proto::RowRead& of_sampler) const;
   /// The token with its log-probabilities, if `read` has them.
   std::optional<ScoredToken> Score(TokenId token, const proto::RowRead& read,
@@ -94,6 +94,13 @@ class CompletionGenerator : public TokenChooser {
   TokenSampler sampler_;
   std::optional<TextStream> text_stream_;
   StopStrings stop_strings_;
+  /// What Choose has found in a row, until Take takes it.
+  struct Chosen {
+    bool is_finite = true;
+    std::optional<TokenId> token;       ///< If the row need not be read again.
+    std::optional<ScoredToken> scored;  ///< With CompletionOptions::logprobs.
+  };
+  std::optional<Chosen> chosen_;
   /// The token that was chosen from a read that did not have its log-probability.
   std::optional<TokenId> unscored_;
   std::int64_t text_offset_;  ///< Of the next token, in characters.

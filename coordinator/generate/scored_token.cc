@@ -12,6 +12,10 @@ std::optional<float> LogitOf(TokenId id, const proto::RowRead& read, const proto
   if (read.target == id) {
     return row.target_logit;
   }
+  const auto drawn = std::ranges::find(row.drawn, id, &proto::DrawnToken::id);
+  if (drawn != row.drawn.end()) {
+    return drawn->logit;
+  }
   const auto found = std::ranges::find(row.top, id, &std::pair<TokenId, float>::first);
   return found == row.top.end() ? std::nullopt : std::optional(found->second);
 }
@@ -53,7 +57,8 @@ std::vector<double> LabelLogprobs(const proto::RowLogits& row) {
 
 bool IsRowFinite(const proto::RowLogits& row) {
   return std::isfinite(row.max) && std::isfinite(row.sum_exp) && std::isfinite(row.target_logit) &&
-         (row.drawn.first < 0 || std::isfinite(row.drawn.second)) &&
+         std::ranges::all_of(row.drawn,
+                             [](const auto& token) { return std::isfinite(token.sum); }) &&
          std::ranges::all_of(row.label_logits, [](float logit) { return std::isfinite(logit); }) &&
          std::ranges::all_of(row.top, [](const auto& best) { return std::isfinite(best.second); });
 }

@@ -9,24 +9,20 @@
 #include <utility>
 
 #include "proto/base/check.h"
-#include "proto/plan/gumbel.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-/// Number of best tokens to read first, and the factor by which it grows if their mass is too
-/// small.
-constexpr std::int64_t kFirstRead = 64;
-constexpr std::int64_t kReadFactor = 8;
+/// If top_p is below kFewTokens, the best tokens are read as well: the nucleus is often among these
+/// few, and a token of all is often outside of it.
+constexpr double kFewTokens = 0.5;
+constexpr std::int64_t kFewRead = 64;
+/// More adjusted tokens are not sorted.
+constexpr std::size_t kMostSorted = 1024;
 
 /// The logits of up to so many tokens are computed one by one if no other tokens may be chosen. Of
 /// more tokens, they are picked out of those of the whole vocabulary.
 constexpr std::size_t kMostProducts = 1024;
-
-/// Orders by descending logit, then by ascending id, as the ranks do.
-bool IsBetterToken(const TokenLogit& a, const TokenLogit& b) {
-  return a.second != b.second ? a.second > b.second : a.first < b.first;
-}
 
 double MassOf(std::span<const TokenLogit> tokens, double max) {
   double mass = 0;
@@ -51,34 +47,11 @@ std::optional<std::size_t> NucleusSize(std::span<const TokenLogit> tokens, doubl
   return std::nullopt;
 }
 
-/// The token with the largest sum of logit and noise, and that sum. Among equal values the smallest
-/// id wins, as on the ranks.
-class Drawing {
- public:
-  Drawing(std::uint64_t seed, std::uint32_t step) : seed_(seed), step_(step) {}
-
-  void Offer(TokenId id, double sum) { best_ = std::max(best_, {sum, -id}); }
-  void Draw(std::span<const TokenLogit> tokens) {
-    for (const auto& [id, logit] : tokens) {
-      Offer(id, logit + proto::GumbelNoise(seed_, step_, id));
-    }
-  }
-  TokenId drawn() const { return -best_.second; }
-
- private:
-  const std::uint64_t seed_;
-  const std::uint32_t step_;
-  std::pair<double, TokenId> best_ = {-std::numeric_limits<double>::infinity(), 0};
-};
-
 }  // namespace
 
 TokenSampler::TokenSampler(const SamplingOptions& options, std::int64_t vocab_size,
                            TokenAdjustments adjustments)
-    : top_p_(options.top_p),
-      min_p_(options.min_p),
-      vocab_size_(vocab_size),
-      adjustments_(std::move(adjustments)) {
+    : options_(options), vocab_size_(vocab_size), adjustments_(std::move(adjustments)) {
   if (options.is_greedy()) {
     candidates_ = Candidates::kBest;
     read_ = 1;
@@ -92,7 +65,7 @@ TokenSampler::TokenSampler(const SamplingOptions& options, std::int64_t vocab_si
     read_ = options.top_k;
   } else if (options.top_p < 1 || options.min_p > 0) {
     candidates_ = Candidates::kNucleus;
-    read_ = std::min(kFirstRead, vocab_size);
+    read_ = options.top_p < kFewTokens ? std::min(kFewRead, vocab_size) : 0;
   } else {
     candidates_ = Candidates::kAll;
   }
@@ -102,6 +75,7 @@ proto::RowRead TokenSampler::Wanted(std::uint32_t step) const {
   proto::RowRead read;
   if (adjustments_.excludes_others()) {
     read.normalizer = Labels().size() > kMostProducts;
+    read.excludes_labels = read.normalizer;
     return read;
   }
   read.normalizer = true;
@@ -109,6 +83,9 @@ proto::RowRead TokenSampler::Wanted(std::uint32_t step) const {
   read.top_k = static_cast<std::int32_t>(read_);
   if (candidates_ == Candidates::kAll) {
     read.draw = proto::Draw{seed_, step};
+  }
+  if (candidates_ == Candidates::kNucleus) {
+    (nucleus_ ? *nucleus_ : NucleusDraw(options_, step)).Ask(read);
   }
   read.excludes_labels = !Labels().empty();
   return read;
@@ -134,15 +111,40 @@ std::optional<TokenId> TokenSampler::Take(const proto::RowLogits& row, std::uint
 std::optional<TokenId> TokenSampler::Choose(const proto::RowLogits& row,
                                             const std::vector<TokenLogit>& adjusted,
                                             std::uint32_t step) {
-  if (candidates_ != Candidates::kAll) {
-    return ChooseOfBest(row, adjusted, step);
+  switch (candidates_) {
+    case Candidates::kBest:
+    case Candidates::kTop:
+      return ChooseOfBest(row, adjusted, step);
+    case Candidates::kAll:
+      return DrawOfAll(row, adjusted, step);
+    case Candidates::kNucleus:
+      break;
   }
-  Drawing drawing(seed_, step);
-  drawing.Draw(adjusted);
-  if (row.drawn.first >= 0) {
-    drawing.Offer(row.drawn.first, row.drawn.second);
+  if (!nucleus_) {
+    if (read_ > 0 && adjusted.size() <= kMostSorted) {
+      if (const auto token = ChooseOfBest(row, adjusted, step)) {
+        return token;
+      }
+    }
+    nucleus_.emplace(options_, step);
   }
-  return drawing.drawn();
+  const auto token = nucleus_->Take(row, adjusted, !adjustments_.excludes_others());
+  if (token) {
+    nucleus_.reset();
+  }
+  return token;
+}
+
+TokenId TokenSampler::DrawOfAll(const proto::RowLogits& row,
+                                const std::vector<TokenLogit>& adjusted, std::uint32_t step) const {
+  const std::vector<Candidate> best = DrawBest(adjusted, seed_, step, 1);
+  if (adjustments_.excludes_others() || row.drawn.empty()) {
+    return best.at(0).token.first;
+  }
+  const proto::DrawnToken& other = row.drawn.front();
+  const bool is_better = best.empty() || other.sum > best[0].sum ||
+                         (other.sum == best[0].sum && other.id < best[0].token.first);
+  return is_better ? other.id : best[0].token.first;
 }
 
 bool TokenSampler::HasAll(const proto::RowLogits& row) const {
@@ -163,7 +165,10 @@ std::optional<TokenId> TokenSampler::ChooseOfBest(const proto::RowLogits& row,
     std::ranges::copy_if(adjusted, std::back_inserter(best), [&](const TokenLogit& token) {
       return has_all || IsBetterToken(token, row.top.back());
     });
-    std::ranges::sort(best, IsBetterToken);
+    const auto most = candidates_ == Candidates::kNucleus ? vocab_size_ : read_;
+    const auto end = best.begin() + std::min<std::ptrdiff_t>(most, std::ssize(best));
+    std::ranges::partial_sort(best, end, IsBetterToken);
+    best.erase(end, best.end());
   }
   proto::Check(!best.empty(), "a token may be chosen");
   if (candidates_ == Candidates::kBest) {
@@ -171,21 +176,19 @@ std::optional<TokenId> TokenSampler::ChooseOfBest(const proto::RowLogits& row,
   }
   const double max = best.front().second;
   std::span<const TokenLogit> kept = best;
-  if (min_p_ > 0) {
-    const double least = max + std::log(min_p_);
+  if (options_.min_p > 0) {
+    const double least = max + std::log(options_.min_p);
     const auto end = std::ranges::partition_point(
         kept, [&](const TokenLogit& token) { return token.second >= least; });
     kept = {kept.begin(), end};
   }
-  if (candidates_ == Candidates::kTop) {
-    kept = kept.first(std::min(kept.size(), static_cast<std::size_t>(read_)));
-  } else if (min_p_ > 0 && kept.size() == best.size() && !has_all) {
-    ReadOn();
+  if (candidates_ == Candidates::kNucleus && options_.min_p > 0 && kept.size() == best.size() &&
+      !has_all) {
     return std::nullopt;
   }
-  if (top_p_ < 1) {
+  if (options_.top_p < 1) {
     double total = 0;
-    if (candidates_ == Candidates::kTop || min_p_ > 0) {
+    if (candidates_ == Candidates::kTop || options_.min_p > 0) {
       total = MassOf(kept, max);
     } else {
       if (!adjustments_.excludes_others()) {
@@ -193,19 +196,14 @@ std::optional<TokenId> TokenSampler::ChooseOfBest(const proto::RowLogits& row,
       }
       total += MassOf(adjusted, max);
     }
-    const std::optional<std::size_t> nucleus = NucleusSize(kept, max, total, top_p_);
+    const std::optional<std::size_t> nucleus = NucleusSize(kept, max, total, options_.top_p);
     // All tokens are always enough, even if rounding makes their mass too small.
     if (!nucleus && candidates_ == Candidates::kNucleus && !has_all) {
-      ReadOn();
       return std::nullopt;
     }
     kept = kept.first(nucleus.value_or(kept.size()));
   }
-  Drawing drawing(seed_, step);
-  drawing.Draw(kept);
-  return drawing.drawn();
+  return DrawBest(kept, seed_, step, 1).at(0).token.first;
 }
-
-void TokenSampler::ReadOn() { read_ = std::min(read_ * kReadFactor, vocab_size_); }
 
 }  // namespace scorecast::coordinator

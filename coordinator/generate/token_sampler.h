@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coordinator/generate/completion_options.h"
+#include "coordinator/generate/nucleus_draw.h"
 #include "coordinator/generate/token_adjustments.h"
 #include "proto/plan/label_list.h"
 #include "proto/plan/packed_sequence.h"
@@ -13,7 +14,7 @@
 namespace scorecast::coordinator {
 
 /// Chooses the tokens of a completion, step by step, from what the ranks return for a row: the
-/// row's best tokens, or the token that the ranks drew, and the logits of adjusted tokens, which
+/// row's best tokens, or the tokens that the ranks drew, and the logits of adjusted tokens, which
 /// the ranks leave out of everything else. The choice depends only on the row, the seed, the step
 /// and the tokens chosen before. The noise of a token is GumbelNoise(seed, step, id), whether the
 /// ranks or this class add it.
@@ -43,21 +44,22 @@ class TokenSampler {
 
   std::optional<TokenId> Choose(const proto::RowLogits& row,
                                 const std::vector<TokenLogit>& adjusted, std::uint32_t step);
+  /// Chooses among all tokens. The ranks have drawn one of those that are not adjusted.
+  TokenId DrawOfAll(const proto::RowLogits& row, const std::vector<TokenLogit>& adjusted,
+                    std::uint32_t step) const;
   /// Chooses among the best tokens, if they are certainly those that are kept.
   std::optional<TokenId> ChooseOfBest(const proto::RowLogits& row,
                                       const std::vector<TokenLogit>& adjusted, std::uint32_t step);
-  /// More of the row must be read.
-  void ReadOn();
   /// Whether the row's best tokens and those that are adjusted are all tokens that may be chosen.
   bool HasAll(const proto::RowLogits& row) const;
 
   Candidates candidates_;
+  const SamplingOptions options_;
   float temperature_ = 1;
-  double top_p_;
-  double min_p_;
   std::uint64_t seed_ = 0;
   std::int64_t vocab_size_;
-  std::int64_t read_ = 0;  ///< Number of best tokens to read.
+  std::int64_t read_ = 0;               ///< Number of best tokens to read.
+  std::optional<NucleusDraw> nucleus_;  ///< While more of a row must be read.
   TokenAdjustments adjustments_;
 };
 

@@ -46,6 +46,8 @@ Families PassTimeFamilies(const PassTimes& times) {
   AddValue(rates, {{"of", "label"}}, times.rates.label);
   AddValue(rates, {{"of", "product"}}, times.rates.product);
   AddValue(rates, {{"of", "top"}}, times.rates.top);
+  AddValue(rates, {{"of", "draw"}}, times.rates.draw);
+  AddValue(rates, {{"of", "adjusted"}}, times.rates.adjusted);
   return {
       std::move(rates),
       Gauge("scorecast_prediction_error",

@@ -37,9 +37,10 @@ struct JobResult {
   Clock::time_point finished;  ///< When its last pass ended.
 };
 
-/// Chooses the tokens of a completion one by one. `Take` is called on the computing thread,
-/// `Wanted` on any thread that forms a pass; the calls never overlap. Both must return soon, and
-/// must not call the scheduler.
+/// Chooses the tokens of a completion one by one. `Wanted` is called on any thread that forms a
+/// pass. When a pass is over, `Choose` is called on any of the threads that compute, beside the
+/// `Choose` of other completions, then `Take` on the computing thread. The calls of one chooser
+/// never overlap. They must return soon, and must not call the scheduler.
 class TokenChooser {
  public:
   struct Choice {
@@ -61,6 +62,8 @@ class TokenChooser {
     static const proto::LabelList none;
     return none;
   }
+  /// Does the part of Take that takes long. Take does it itself if it was not done.
+  virtual void Choose(const proto::RowLogits& /*row*/) {}
   virtual Choice Take(const proto::RowLogits& row) = 0;
 };
 

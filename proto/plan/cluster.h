@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -22,6 +23,14 @@ class Cluster {
   /// in which they are submitted. `done` is called once, on the computing thread, and must return
   /// soon; it may call Submit. Any thread may call Submit.
   virtual void Submit(ForwardPlan plan, PlanDone done) = 0;
+
+  /// Calls task(i) for every i in [0, count) on the threads that compute, and returns when all are
+  /// done. Only a `done` may call it. The result of a task must not depend on its thread.
+  virtual void ParallelFor(std::int64_t count, const std::function<void(std::int64_t)>& task) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      task(i);
+    }
+  }
 
   virtual const PlanLimits& limits() const = 0;
 

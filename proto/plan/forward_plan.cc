@@ -84,9 +84,11 @@ std::int64_t LargestReadBytes(const PlanLimits& limits) {
   }
   const PlanRead read{.normalizer = true,
                       .top_k = static_cast<std::int32_t>(limits.vocabulary),
-                      .draw = Draw{},
+                      .draw = Draw{.count = Draw::kMostTokens},
                       .target = 0,
-                      .ranks_target = true};
+                      .ranks_target = true,
+                      .mass_bins = true,
+                      .masses = {.places = std::vector<TokenPlace>(PlaceMasses::kMostPlaces)}};
   return ReadBytes(read, static_cast<std::size_t>(limits.vocabulary), limits);
 }
 

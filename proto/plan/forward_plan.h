@@ -12,6 +12,7 @@
 #include "proto/model/read_head.h"
 #include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
+#include "proto/plan/mass_bins.h"
 #include "proto/plan/packed_sequence.h"
 
 namespace scorecast::proto {
@@ -81,6 +82,8 @@ struct PlanRead {
   TokenId target = -1;  ///< As RowRead::target.
   bool excludes_labels = false;
   bool ranks_target = false;
+  bool mass_bins = false;
+  PlaceMasses masses;
   std::int32_t first_row = -1;  ///< Index of the first row of this pass that is pooled.
   bool raw = false;
   bool keeps_length = false;
@@ -206,12 +209,15 @@ std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& l
   }
   constexpr std::int64_t kNormalizer = sizeof(float) + sizeof(double);
   constexpr std::int64_t kToken = sizeof(TokenId) + sizeof(float);
-  constexpr std::int64_t kDrawn = sizeof(TokenId) + sizeof(double);
+  constexpr std::int64_t kDrawn = sizeof(TokenId) + sizeof(float) + sizeof(double);
   constexpr std::int64_t kCount = sizeof(std::int32_t);
   auto bytes = static_cast<std::int64_t>(labels * sizeof(float));
   if (read.normalizer) {
     bytes += std::max(limits.ranks, limits.normalizers) * kNormalizer;
-    bytes += read.draw ? limits.ranks * kDrawn : 0;
+    bytes += read.draw ? std::int64_t{read.draw->count} * limits.ranks * kDrawn : 0;
+    bytes += read.mass_bins ? limits.ranks * MassBins::kBytes : 0;
+    bytes +=
+        static_cast<std::int64_t>(read.masses.places.size() * sizeof(std::uint64_t)) * limits.ranks;
     bytes += std::min(std::int64_t{read.top_k} * limits.ranks, limits.vocabulary) * kToken;
     bytes += read.target >= 0 ? sizeof(float) : 0;  // Only the rank that has the token sends it.
     bytes += read.ranks_target ? limits.ranks * kCount : 0;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,14 +55,48 @@ struct BlockWeighting {
   bool operator==(const BlockWeighting&) const = default;
 };
 
+/// A place in the order of a row's tokens: by descending logit, then by ascending id.
+struct TokenPlace {
+  float logit = 0;
+  TokenId id = 0;
+
+  /// Whether a token with this logit and id stands before the place.
+  constexpr bool IsAfter(float other_logit, TokenId other_id) const {
+    return other_logit > logit || (other_logit == logit && other_id < id);
+  }
+  bool operator==(const TokenPlace&) const = default;
+};
+
+/// All tokens with finite logits stand before this place.
+inline constexpr TokenPlace kLastPlace = {std::numeric_limits<float>::lowest(),
+                                          std::numeric_limits<TokenId>::max()};
+
 /// A token drawn with probability softmax(logits): the one with the largest logit plus
 /// GumbelNoise(seed, step, id). Each rank can therefore find the best of its own tokens (see
-/// gumbel.h).
+/// gumbel.h). Of the tokens that stand before a place, the one with the largest sum is drawn with
+/// probability softmax(their logits).
 struct Draw {
+  static constexpr std::int32_t kMostTokens = 8;
+
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
+  std::int32_t count = 1;       ///< Tokens that are returned: those with the largest sums.
+  TokenPlace end = kLastPlace;  ///< Only tokens before this place are returned.
 
   bool operator==(const Draw&) const = default;
+};
+
+/// Places of a row's tokens, before each of which the probability mass is summed up: exp(logit -
+/// max) of each token that stands before the place. Masses are counted in units of 2^-kUnitBits, so
+/// that the order of threads and ranks does not matter.
+struct PlaceMasses {
+  static constexpr std::size_t kMostPlaces = Draw::kMostTokens + 1;
+  static constexpr int kUnitBits = 40;  ///< The sum of a vocabulary is below 2^64.
+
+  float max = 0;  ///< No logit is larger.
+  std::vector<TokenPlace> places;
+
+  bool operator==(const PlaceMasses&) const = default;
 };
 
 /// What is read from one row of a sequence, or from several that are pooled.
@@ -78,11 +113,13 @@ struct RowRead {
   /// The token whose logit is returned besides those of the labels; -1 for none. Needs
   /// `normalizer`. Reads of many rows each have their own target, but may share a label list.
   TokenId target = -1;
-  /// Maximum, sum of exponentials, best tokens and draw are those of the tokens that are no labels.
-  /// The label list then has no token twice. Needs `normalizer`.
+  /// Maximum, sum of exponentials, best tokens, draw and masses are those of the tokens that are no
+  /// labels. The label list then has no token twice. Needs `normalizer`.
   bool excludes_labels = false;
   /// Asks for the target's rank as well (RowLogits::target_rank). Needs `target`.
   bool ranks_target = false;
+  bool mass_bins = false;  ///< Asks for RowLogits::mass_bins. Needs `normalizer`.
+  PlaceMasses masses;      ///< Places, if there are any, need `normalizer`.
   /// If it is not -1, the model has a ReadHead, which pools the rows from `first_row` to `row`.
   /// They are rows of one segment, and of no other read. Of the fields above, only `row` is used.
   std::int32_t first_row = -1;

@@ -145,6 +145,18 @@ KvCopy ReadCopy(Reader& reader) {
   return copy;
 }
 
+void WritePlace(Writer& writer, const TokenPlace& place) {
+  writer.Value(place.logit);
+  writer.Value(place.id);
+}
+
+TokenPlace ReadPlace(Reader& reader) {
+  TokenPlace place;
+  place.logit = reader.Value<float>();
+  place.id = reader.Value<TokenId>();
+  return place;
+}
+
 void WriteRead(Writer& writer, const PlanRead& read) {
   writer.Value(read.row);
   writer.Value(read.label_list);
@@ -155,7 +167,12 @@ void WriteRead(Writer& writer, const PlanRead& read) {
   if (read.draw) {
     writer.Value(read.draw->seed);
     writer.Value(read.draw->step);
+    writer.Value(read.draw->count);
+    WritePlace(writer, read.draw->end);
   }
+  writer.Value(read.mass_bins);
+  writer.Value(read.masses.max);
+  writer.List(read.masses.places, [&](const TokenPlace& place) { WritePlace(writer, place); });
   writer.Value(read.target);
   writer.Value(read.excludes_labels);
   writer.Value(read.ranks_target);
@@ -180,7 +197,12 @@ PlanRead ReadRead(Reader& reader) {
     Draw& draw = read.draw.emplace();
     draw.seed = reader.Value<std::uint64_t>();
     draw.step = reader.Value<std::uint32_t>();
+    draw.count = reader.Value<std::int32_t>();
+    draw.end = ReadPlace(reader);
   }
+  read.mass_bins = reader.Value<bool>();
+  read.masses.max = reader.Value<float>();
+  read.masses.places = reader.List<TokenPlace>([&] { return ReadPlace(reader); });
   read.target = reader.Value<TokenId>();
   read.excludes_labels = reader.Value<bool>();
   read.ranks_target = reader.Value<bool>();

@@ -1,12 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "proto/model/token_id.h"
+#include "proto/plan/mass_bins.h"
 
 namespace scorecast::proto {
+
+/// A token that may be drawn.
+struct DrawnToken {
+  TokenId id = -1;
+  float logit = 0;
+  double sum = -std::numeric_limits<double>::infinity();  ///< Its logit plus noise.
+
+  bool operator==(const DrawnToken&) const = default;
+};
 
 /// Result for one row read. All logits are divided by the read's temperature.
 struct RowLogits {
@@ -22,9 +33,11 @@ struct RowLogits {
   /// If the read asked for it: the number of tokens whose logit is at least the target's, and so
   /// the target's rank. Of equal logits the target's counts last, as in vLLM.
   std::int32_t target_rank = 0;
-  /// If the read asked for a draw: the token drawn, and its logit plus noise. Ties go to the
-  /// smallest id. The id is -1 if there is no token to be drawn.
-  std::pair<TokenId, double> drawn = {-1, 0};
+  /// If the read asked for a draw: up to Draw::count tokens with the largest sums, sorted by sum,
+  /// then by id. The first one is the token drawn. Fewer if there are not so many tokens.
+  std::vector<DrawnToken> drawn;
+  MassBins mass_bins;                 ///< If the read asked for it.
+  std::vector<std::uint64_t> masses;  ///< [places] of the read's PlaceMasses.
   /// The result of a pooled read of an embedder, [ReadHead::output_size], or of a raw read,
   /// [hidden_size]. The classes of a classifier are `label_logits`, all of them in order.
   std::vector<float> embedding;

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "proto/plan/gumbel.h"
+#include "proto/plan/mass_bins.h"
 #include "shard/kernels/kernels.h"
 // The vectors come before the bodies that need them.
 #include "shard/kernels/vectors_body.h"
@@ -220,6 +221,30 @@ std::uint32_t DrawCandidates(const float* logits, std::uint64_t seed, std::uint3
   return mask;
 }
 
+HWY_INLINE void StoreInts(Ints v, Whole, std::int32_t* p) { hn::StoreU(v, IntTag(), p); }
+HWY_INLINE void StoreInts(Ints v, Part part, std::int32_t* p) {
+  std::int32_t lanes[kLanes];
+  hn::StoreU(v, IntTag(), lanes);
+  std::memcpy(p, lanes, static_cast<std::size_t>(part.lanes) * sizeof(*p));
+}
+
+void MassBins(const float* logits, std::int64_t n, float bins_of_logit, std::int32_t* bins,
+              std::uint32_t* masses) {
+  const Floats most = Broadcast(static_cast<float>(proto::MassBins::kMostBin));
+  const Floats width = Broadcast(1.0F / bins_of_logit);
+  const Floats units = Broadcast(static_cast<float>(1 << proto::MassBins::kUnitBits));
+  ForVectors(n, [&](std::int64_t i, auto lanes) {
+    const Floats logit = Load(logits + i, lanes);
+    const Floats bin =
+        Larger(hn::Neg(most), Smaller(most, hn::Floor(hn::Mul(logit, Broadcast(bins_of_logit)))));
+    // The bin is one of the outermost if this is not between 0 and the width.
+    const Floats above = Larger(Zero(), Smaller(width, hn::NegMulAdd(bin, width, logit)));
+    StoreInts(hn::ConvertTo(IntTag(), bin), lanes, bins + i);
+    StoreInts(hn::NearestInt(hn::Mul(ExpUpTo88(above), units)), lanes,
+              reinterpret_cast<std::int32_t*>(masses + i));
+  });
+}
+
 void ToBf16(const float* x, std::int64_t n, std::uint16_t* out) {
   std::int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
@@ -410,6 +435,7 @@ constexpr Kernels MakeKernels() {
           &Dot,
           &MaxAndSumExp,
           &DrawCandidates,
+          &MassBins,
           &ToBf16,
           &AddBf16,
           &Rotate,

@@ -81,6 +81,7 @@ class Transformer {
   /// Sums over all passes so far.
   const PhaseTimes& phase_times() const { return times_; }
   const RowExchange& exchange() const { return exchange_; }
+  ThreadPool& pool() { return pool_; }
 
  private:
   /// Divides the buffers among their arrays according to the plan's buckets.

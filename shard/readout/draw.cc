@@ -15,46 +15,39 @@ namespace {
 using proto::Draw;
 using proto::TokenId;
 
-/// The best draw so far.
-class Best {
- public:
-  Best(const Draw& draw, std::span<const float> logits, TokenId first_id, float least)
-      : draw_(draw), logits_(logits), first_id_(first_id), least_(least) {}
-
-  void Offer(TokenId id) {
-    const double logit = logits_[static_cast<std::size_t>(id - first_id_)];
-    const std::pair<TokenId, double> drawn = {
-        id, logit + proto::GumbelNoise(draw_.seed, draw_.step, id)};
-    if (IsDrawnBefore(drawn, drawn_)) {
-      drawn_ = drawn;
-      least_ = std::max(least_, LeastSum(drawn.second));
-    }
-  }
-
-  /// A token whose sum is below this cannot be the best.
-  float least() const { return least_; }
-  std::pair<TokenId, double> drawn() const { return drawn_; }
-
- private:
-  const Draw& draw_;
-  std::span<const float> logits_;
-  TokenId first_id_;
-  std::pair<TokenId, double> drawn_ = {-1, -std::numeric_limits<double>::infinity()};
-  float least_;
-};
-
 /// Tokens that the kernel tests in one call. The first id of a group is a multiple of this.
 constexpr TokenId kGroup = 32;
 
 }  // namespace
 
-std::pair<TokenId, double> BestDraw(const Kernels& kernels, const Draw& draw,
-                                    std::span<const float> logits, TokenId first_id, float least) {
-  Best best(draw, logits, first_id, least);
-  if (least == std::numeric_limits<float>::lowest()) {
-    // The token with the largest logit is a good first candidate.
-    best.Offer(first_id + static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin()));
+void BestDraws::Offer(const proto::DrawnToken& token) {
+  std::size_t at = size_;
+  while (at > 0 && IsDrawnBefore(token, tokens_[at - 1])) {
+    --at;
   }
+  if (at == count_) {
+    return;
+  }
+  size_ = std::min(size_ + 1, count_);
+  std::shift_right(tokens_.begin() + static_cast<std::ptrdiff_t>(at),
+                   tokens_.begin() + static_cast<std::ptrdiff_t>(size_), 1);
+  tokens_[at] = token;
+}
+
+float BestDraws::least() const {
+  const double sum =
+      size_ < count_ ? std::numeric_limits<double>::quiet_NaN() : tokens_[size_ - 1].sum;
+  return std::isfinite(sum) ? LeastSum(sum) : std::numeric_limits<float>::lowest();
+}
+
+void DrawBest(const Kernels& kernels, const Draw& draw, std::span<const float> logits,
+              TokenId first_id, float least, BestDraws& best) {
+  const auto offer = [&](TokenId id) {
+    const float logit = logits[static_cast<std::size_t>(id - first_id)];
+    if (logit > kNoScore) {
+      best.Offer({id, logit, double{logit} + proto::GumbelNoise(draw.seed, draw.step, id)});
+    }
+  };
   const TokenId end = first_id + static_cast<TokenId>(logits.size());
   for (TokenId group = first_id / kGroup * kGroup; group < end; group += kGroup) {
     // The ids of the group that belong to `logits`.
@@ -66,16 +59,16 @@ std::pair<TokenId, double> BestDraw(const Kernels& kernels, const Draw& draw,
       std::copy_n(of_group, to - from, padded.begin() + (from - group));
       of_group = padded.data();
     }
-    std::uint32_t candidates = kernels.draw_candidates(
-        of_group, draw.seed, draw.step, static_cast<std::uint32_t>(group), best.least());
+    std::uint32_t candidates =
+        kernels.draw_candidates(of_group, draw.seed, draw.step, static_cast<std::uint32_t>(group),
+                                std::max(least, best.least()));
     for (; candidates != 0; candidates &= candidates - 1) {
       const TokenId id = group + std::countr_zero(candidates);
       if (id >= from && id < to) {
-        best.Offer(id);
+        offer(id);
       }
     }
   }
-  return best.drawn();
 }
 
 float LeastSum(double sum) {
@@ -84,11 +77,11 @@ float LeastSum(double sum) {
   return nearest > least ? std::nextafter(nearest, std::numeric_limits<float>::lowest()) : nearest;
 }
 
-bool IsDrawnBefore(const std::pair<TokenId, double>& a, const std::pair<TokenId, double>& b) {
-  if (std::isnan(a.second) || std::isnan(b.second)) {
-    return std::isnan(a.second) && (!std::isnan(b.second) || a.first < b.first);
+bool IsDrawnBefore(const proto::DrawnToken& a, const proto::DrawnToken& b) {
+  if (std::isnan(a.sum) || std::isnan(b.sum)) {
+    return std::isnan(a.sum) && (!std::isnan(b.sum) || a.id < b.id);
   }
-  return a.second != b.second ? a.second > b.second : a.first < b.first;
+  return a.sum != b.sum ? a.sum > b.sum : a.id < b.id;
 }
 
 }  // namespace scorecast::shard

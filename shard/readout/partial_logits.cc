@@ -9,6 +9,8 @@
 namespace scorecast::shard {
 namespace {
 
+using proto::DrawnToken;
+using proto::MassBins;
 using proto::PlanRead;
 using proto::TokenId;
 
@@ -29,6 +31,47 @@ template <typename T>
 void Put(T value, std::byte*& to) {
   std::memcpy(to, &value, sizeof(T));
   to += sizeof(T);
+}
+
+std::size_t DrawCount(const PlanRead& read) {
+  return read.draw ? static_cast<std::size_t>(read.draw->count) : 0;
+}
+
+std::size_t DrawnBytes(const PlanRead& read) {
+  return DrawCount(read) * (sizeof(TokenId) + sizeof(float) + sizeof(double));
+}
+
+/// Adds the tokens that a rank has drawn.
+void TakeDrawn(const PlanRead& read, const std::byte*& from, std::vector<DrawnToken>& drawn) {
+  for (std::size_t i = DrawCount(read); i > 0; --i) {
+    DrawnToken token;
+    token.id = Take<TokenId>(from);
+    token.logit = Take<float>(from);
+    token.sum = Take<double>(from);
+    if (token.id >= 0) {
+      drawn.push_back(token);
+    }
+  }
+}
+
+MassBins TakeMassBins(const std::byte*& from) {
+  MassBins bins;
+  bins.highest = Take<std::int32_t>(from);
+  for (std::size_t i = 0; i < MassBins::kCount; ++i) {
+    const auto mass = Take<std::uint64_t>(from);
+    if (bins.highest != MassBins::kNone) {
+      bins.masses.push_back(mass);
+    }
+  }
+  return bins;
+}
+
+/// Adds what a rank has summed up before each place.
+void TakeMasses(const PlanRead& read, const std::byte*& from, std::vector<std::uint64_t>& masses) {
+  masses.resize(read.masses.places.size());
+  for (std::uint64_t& mass : masses) {
+    mass += Take<std::uint64_t>(from);
+  }
 }
 
 }  // namespace
@@ -55,7 +98,9 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
       layout.bytes += static_cast<std::size_t>(blocks) * (sizeof(float) + sizeof(double));
       layout.bytes += static_cast<std::size_t>(OwnedTop(read, vocabulary, labels)) *
                       (sizeof(TokenId) + sizeof(float));
-      layout.bytes += read.draw ? sizeof(TokenId) + sizeof(double) : 0;
+      layout.bytes += DrawnBytes(read);
+      layout.bytes += read.mass_bins ? static_cast<std::size_t>(MassBins::kBytes) : 0;
+      layout.bytes += read.masses.places.size() * sizeof(std::uint64_t);
       layout.bytes += vocabulary.Contains(read.target) ? sizeof(float) : 0;
       layout.bytes += read.ranks_target ? sizeof(PartialLogits::target_rank) : 0;
     }
@@ -76,9 +121,20 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
       Put(id, bytes);
       Put(logit, bytes);
     }
-    if (read.draw) {
-      Put(part.drawn.first, bytes);
-      Put(part.drawn.second, bytes);
+    for (std::size_t i = 0; i < DrawCount(read); ++i) {
+      const DrawnToken token = i < part.drawn.size() ? part.drawn[i] : DrawnToken();
+      Put(token.id, bytes);
+      Put(token.logit, bytes);
+      Put(token.sum, bytes);
+    }
+    if (read.mass_bins) {
+      Put(part.mass_bins.highest, bytes);
+      for (std::size_t i = 0; i < MassBins::kCount; ++i) {
+        Put(part.mass_bins.masses.empty() ? std::uint64_t{0} : part.mass_bins.masses[i], bytes);
+      }
+    }
+    for (const std::uint64_t mass : part.masses) {
+      Put(mass, bytes);
     }
     if (part.target_logit) {
       Put(*part.target_logit, bytes);
@@ -129,13 +185,11 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
         const auto id = Take<TokenId>(from);
         row.top.emplace_back(id, Take<float>(from));
       }
-      if (read.draw) {
-        const auto id = Take<TokenId>(from);
-        const std::pair<TokenId, double> drawn = {id, Take<double>(from)};
-        if (rank == 0 || IsDrawnBefore(drawn, row.drawn)) {
-          row.drawn = drawn;
-        }
+      TakeDrawn(read, from, row.drawn);
+      if (read.mass_bins) {
+        row.mass_bins.Add(TakeMassBins(from));
       }
+      TakeMasses(read, from, row.masses);
       if (vocabulary.Contains(read.target)) {
         row.target_logit = Take<float>(from);
       }
@@ -146,7 +200,10 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
     blocks_before += own_blocks;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    KeepBest(static_cast<std::size_t>(plan.reads[i].top_k), rows[i].top);
+    const PlanRead& read = plan.reads[i];
+    KeepBest(static_cast<std::size_t>(read.top_k), rows[i].top);
+    std::ranges::sort(rows[i].drawn, &IsDrawnBefore);
+    rows[i].drawn.resize(std::min(rows[i].drawn.size(), DrawCount(read)));
   }
   return rows;
 }

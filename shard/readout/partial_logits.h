@@ -27,8 +27,11 @@ struct PartialLogits {
   // The fields below are set only if the read asks for the normalizer.
   std::vector<Normalizer> normalizers;                ///< One for each block of the slice.
   std::vector<std::pair<proto::TokenId, float>> top;  ///< The OwnedTop best (id, logit).
-  /// If a token is drawn: the (id, logit + noise) with the largest sum in the slice.
-  std::pair<proto::TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
+  /// If tokens are drawn: those with the largest sums in the slice, up to Draw::count, sorted by
+  /// IsDrawnBefore.
+  std::vector<proto::DrawnToken> drawn;
+  proto::MassBins mass_bins;          ///< If the read asks for them.
+  std::vector<std::uint64_t> masses;  ///< [places]: the slice's masses before the read's places.
   std::optional<float> target_logit;  ///< If the slice has the read's target.
   /// If the read ranks its target: the slice's tokens whose logit is at least the target's.
   std::int32_t target_rank = 0;

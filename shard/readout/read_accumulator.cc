@@ -37,7 +37,10 @@ ReadAccumulator::ReadAccumulator(const Kernels& kernels, const proto::PlanRead& 
       stride_(stride),
       top_k_(static_cast<std::size_t>(
           OwnedTop(read, vocabulary, static_cast<std::int64_t>(labels.size())))),
-      divided_target_(target_logit / read.temperature) {
+      divided_target_(target_logit / read.temperature),
+      bins_of_logit_(1 / proto::MassBinWidth(read.temperature)),
+      masses_(read.masses.places.size()),
+      best_draws_(read.draw ? read.draw->count : 1) {
   part_.label_logits.resize(labels.size());
 }
 
@@ -93,6 +96,13 @@ void ReadAccumulator::AddRange(Range columns, const float* logits) {
   if (read_.draw) {
     FindDraw(columns, logits, static_cast<float>(sum_exp));
   }
+  // A row that is not finite shows in its normalizer, and nothing else of it is used.
+  if (read_.mass_bins && std::isfinite(sum_exp)) {
+    AddMassBins(columns.size(), logits);
+  }
+  if (!masses_.empty() && std::isfinite(sum_exp)) {
+    AddMasses(columns, logits, max);
+  }
   if (read_.ranks_target) {
     CountAtLeastTarget(columns.size(), logits, max);
   }
@@ -134,22 +144,76 @@ void ReadAccumulator::FindTop(Range columns, const float* logits, float max,
   }
 }
 
+bool ReadAccumulator::CopyBefore(const proto::TokenPlace& place, Range columns, const float* logits,
+                                 float* copy) const {
+  const auto first_id = static_cast<TokenId>(vocabulary_.begin + columns.begin);
+  bool any = false;
+  for (std::int64_t i = 0; i < columns.size(); ++i) {
+    const bool is_before = place.IsAfter(logits[i], first_id + static_cast<TokenId>(i));
+    copy[i] = is_before ? logits[i] : kNoScore;
+    any = any || (is_before && logits[i] > kNoScore);
+  }
+  return any;
+}
+
 void ReadAccumulator::FindDraw(Range columns, const float* logits, float sum_exp) {
   const auto first_id = static_cast<TokenId>(vocabulary_.begin + columns.begin);
-  const std::pair<TokenId, double> drawn =
-      std::isfinite(sum_exp) ? BestDraw(kernels_, *read_.draw,
-                                        std::span(logits, static_cast<std::size_t>(columns.size())),
-                                        first_id, least_drawn_.load(std::memory_order_relaxed))
-                             : std::pair(first_id, std::numeric_limits<double>::quiet_NaN());
-  if (drawn.first < 0) {
+  BestDraws found(read_.draw->count);
+  std::array<float, kRangeColumns> before;
+  if (!std::isfinite(sum_exp)) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    found.Offer({first_id, nan, nan});
+  } else if (read_.draw->end == proto::kLastPlace ||
+             CopyBefore(read_.draw->end, columns, logits, before.data())) {
+    const float* of_range = read_.draw->end == proto::kLastPlace ? logits : before.data();
+    DrawBest(kernels_, *read_.draw, std::span(of_range, static_cast<std::size_t>(columns.size())),
+             first_id, least_drawn_.load(std::memory_order_relaxed), found);
+  }
+  if (found.tokens().empty()) {
     return;
   }
   const std::lock_guard lock(mutex_);
-  if (IsDrawnBefore(drawn, part_.drawn)) {
-    part_.drawn = drawn;
-    if (std::isfinite(drawn.second)) {
-      least_drawn_.store(LeastSum(drawn.second), std::memory_order_relaxed);
+  for (const proto::DrawnToken& token : found.tokens()) {
+    best_draws_.Offer(token);
+  }
+  least_drawn_.store(best_draws_.least(), std::memory_order_relaxed);
+}
+
+void ReadAccumulator::AddMassBins(std::int64_t columns, const float* logits) {
+  std::array<std::int32_t, kRangeColumns> bins;
+  std::array<std::uint32_t, kRangeColumns> masses;
+  kernels_.mass_bins(logits, columns, bins_of_logit_, bins.data(), masses.data());
+  // The bins of the range, the highest one first. The sum of a range is below 2^32.
+  const std::int32_t highest = *std::max_element(bins.begin(), bins.begin() + columns);
+  std::array<std::uint32_t, proto::MassBins::kCount> of_range = {};
+  std::uint32_t used = 0;
+  for (std::int64_t i = 0; i < columns; ++i) {
+    const auto at =
+        static_cast<std::uint32_t>(std::int64_t{highest} - bins[static_cast<std::size_t>(i)]);
+    if (at < of_range.size()) {
+      of_range[at] += masses[static_cast<std::size_t>(i)];
+      used = std::max(used, at + 1);
     }
+  }
+  const std::lock_guard lock(mutex_);
+  part_.mass_bins.Add(highest, std::span(of_range).first(used));
+}
+
+void ReadAccumulator::AddMasses(Range columns, const float* logits, float max) {
+  std::array<float, kRangeColumns> before;
+  const proto::PlaceMasses& asked = read_.masses;
+  for (std::size_t i = 0; i < asked.places.size(); ++i) {
+    if (max < asked.places[i].logit ||
+        !CopyBefore(asked.places[i], columns, logits, before.data())) {
+      continue;
+    }
+    float max_before = kNoScore;
+    double sum_exp = 0;
+    kernels_.max_and_sum_exp(before.data(), columns.size(), &max_before, &sum_exp);
+    const double mass = sum_exp * std::exp(double{max_before} - asked.max);
+    masses_[i].fetch_add(
+        static_cast<std::uint64_t>(std::llround(std::ldexp(mass, proto::PlaceMasses::kUnitBits))),
+        std::memory_order_relaxed);
   }
 }
 
@@ -177,6 +241,12 @@ PartialLogits ReadAccumulator::Finish(const proto::Blocks* blocks) {
         Normalize({block.begin - vocabulary_.begin, block.end - vocabulary_.begin}));
   }
   KeepBest(top_k_, part_.top);
+  if (read_.draw) {
+    part_.drawn.assign(best_draws_.tokens().begin(), best_draws_.tokens().end());
+  }
+  for (const std::atomic<std::uint64_t>& mass : masses_) {
+    part_.masses.push_back(mass.load(std::memory_order_relaxed));
+  }
   part_.target_rank = target_rank_.load(std::memory_order_relaxed);
   return std::move(part_);
 }

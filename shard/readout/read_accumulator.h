@@ -11,6 +11,7 @@
 #include "proto/model/partition.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/kernels/kernels.h"
+#include "shard/readout/draw.h"
 #include "shard/readout/partial_logits.h"
 
 namespace scorecast::shard {
@@ -68,6 +69,12 @@ class ReadAccumulator {
   void AddRange(proto::Range columns, const float* logits);
   void FindTop(proto::Range columns, const float* logits, float max, const Excluded& excluded);
   void FindDraw(proto::Range columns, const float* logits, float sum_exp);
+  void AddMassBins(std::int64_t columns, const float* logits);
+  void AddMasses(proto::Range columns, const float* logits, float max);
+  /// Copies the logits of tokens that stand before a place; the others become kNoScore. Returns
+  /// whether there are such tokens.
+  bool CopyBefore(const proto::TokenPlace& place, proto::Range columns, const float* logits,
+                  float* copy) const;
   void CountAtLeastTarget(std::int64_t columns, const float* logits, float max);
 
   const Kernels& kernels_;
@@ -86,7 +93,10 @@ class ReadAccumulator {
   /// then too low.
   std::atomic<float> least_drawn_ = std::numeric_limits<float>::lowest();
   std::atomic<std::int32_t> target_rank_ = 0;
-  std::mutex mutex_;  ///< Guards part_.top and part_.drawn.
+  const float bins_of_logit_;                       ///< 1 over MassBinWidth.
+  std::vector<std::atomic<std::uint64_t>> masses_;  ///< [places]
+  std::mutex mutex_;  ///< Guards part_.top, part_.mass_bins and best_draws_.
+  BestDraws best_draws_;
   PartialLogits part_;
 };
 

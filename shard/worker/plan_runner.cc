@@ -59,6 +59,10 @@ std::vector<proto::RowLogits> PlanRunner::Run(const proto::ForwardPlan& plan) {
   return rows;
 }
 
+void PlanRunner::ParallelFor(std::int64_t count, const std::function<void(std::int64_t)>& task) {
+  transformer_.pool().ParallelFor(count, [&](std::int64_t i, int) { task(i); });
+}
+
 void PlanRunner::CheckWeights() const {
   try {
     transformer_.CheckWeights();

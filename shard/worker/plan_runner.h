@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "proto/mpi/communicator.h"
@@ -31,6 +32,9 @@ class PlanRunner {
   /// On rank 0: broadcasts the plan, computes this rank's share and gathers the others'. Returns
   /// one RowLogits for each read.
   std::vector<proto::RowLogits> Run(const proto::ForwardPlan& plan);
+  /// On rank 0, between passes: calls task(i) for every i in [0, count) on the threads that
+  /// compute.
+  void ParallelFor(std::int64_t count, const std::function<void(std::int64_t)>& task);
   /// Ends the process, and with it the job, if this rank's files of weights were changed. Called
   /// between passes; each pass does the same.
   void CheckWeights() const;

@@ -19,6 +19,10 @@ void QueuedCluster::Submit(proto::ForwardPlan plan, PlanDone done) {
   changed_.notify_one();
 }
 
+void QueuedCluster::ParallelFor(std::int64_t count, const std::function<void(std::int64_t)>& task) {
+  runner_.ParallelFor(count, task);
+}
+
 void QueuedCluster::Stop() {
   {
     const std::lock_guard lock(mutex_);

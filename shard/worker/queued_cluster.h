@@ -1,7 +1,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -18,6 +20,7 @@ class QueuedCluster : public proto::Cluster {
       : runner_(runner), limits_(limits) {}
 
   void Submit(proto::ForwardPlan plan, PlanDone done) override;
+  void ParallelFor(std::int64_t count, const std::function<void(std::int64_t)>& task) override;
   const proto::PlanLimits& limits() const override { return limits_; }
   proto::ClusterStatus Status() const override { return runner_.Status(); }
 

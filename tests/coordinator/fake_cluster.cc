@@ -1,14 +1,14 @@
 #include "tests/coordinator/fake_cluster.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/base/check.h"
-#include "proto/plan/gumbel.h"
 #include "tests/proto/plan/chain_begin.h"
+#include "tests/proto/plan/row_reads.h"
 #include "tests/reference/dense_mask.h"
 
 namespace scorecast::coordinator {
@@ -54,43 +54,18 @@ class Digest {
 template <typename Read>
 RowLogits ReadRow(const Digest& digest, const proto::LabelList& labels, const Read& read,
                   std::int64_t vocab_size) {
-  RowLogits row;
-  for (const TokenId id : labels) {
-    row.label_logits.push_back(digest.Logit(id) / read.temperature);
-  }
   if (!read.normalizer) {
+    RowLogits row;
+    for (const TokenId id : labels) {
+      row.label_logits.push_back(digest.Logit(id));
+    }
     return row;
   }
-  if (read.target >= 0) {
-    row.target_logit = digest.Logit(read.target) / read.temperature;
-  }
-  std::vector<std::pair<TokenId, float>> all;
+  std::vector<float> logits;
   for (TokenId id = 0; id < vocab_size; ++id) {
-    if (read.excludes_labels && std::ranges::find(labels, id) != labels.end()) {
-      continue;
-    }
-    all.emplace_back(id, digest.Logit(id) / read.temperature);
-    if (read.draw) {
-      const double key = static_cast<double>(all.back().second) +
-                         proto::GumbelNoise(read.draw->seed, read.draw->step, id);
-      if (row.drawn.first < 0 || key > row.drawn.second) {
-        row.drawn = {id, key};
-      }
-    }
+    logits.push_back(digest.Logit(id));
   }
-  if (read.ranks_target) {
-    row.target_rank = static_cast<std::int32_t>(std::ranges::count_if(
-        all, [&](const auto& token) { return token.second >= row.target_logit; }));
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  row.max = all.empty() ? std::numeric_limits<float>::lowest() : all.front().second;
-  for (const auto& [id, logit] : all) {
-    row.sum_exp += std::exp(static_cast<double>(logit) - static_cast<double>(row.max));
-  }
-  all.resize(std::min(all.size(), static_cast<std::size_t>(read.top_k)));
-  row.top = std::move(all);
-  return row;
+  return proto::ReadRow(logits, read, labels);
 }
 
 /// The segment that a computed row belongs to.
@@ -149,6 +124,20 @@ void FakeCluster::Submit(ForwardPlan plan, PlanDone done) {
   plans_.push_back(plan);
   queue_.emplace_back(std::move(plan), std::move(done));
   changed_.notify_all();
+}
+
+void FakeCluster::ParallelFor(std::int64_t count, const std::function<void(std::int64_t)>& task) {
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      task(i);
+    }
+  };
+  if (count < 2) {
+    run(0, count);
+    return;
+  }
+  const std::jthread other([&] { run(count / 2, count); });
+  run(0, count / 2);
 }
 
 void FakeCluster::Hold() {
@@ -245,10 +234,14 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
     Check(0 <= read.label_list &&
               read.label_list < static_cast<std::int64_t>(plan.label_lists.size()),
           "label list");
-    Check(read.normalizer || (read.top_k == 0 && !read.draw && read.temperature == 1 &&
-                              read.target < 0 && !read.excludes_labels),
+    Check(read.normalizer ||
+              (read.top_k == 0 && !read.draw && read.temperature == 1 && read.target < 0 &&
+               !read.excludes_labels && !read.mass_bins && read.masses.places.empty()),
           "top_k, draw, temperature, target and the exclusion of labels need the normalizer");
     Check(!read.ranks_target || read.target >= 0, "a rank needs a target");
+    Check(!read.draw || (0 < read.draw->count && read.draw->count <= proto::Draw::kMostTokens),
+          "count of drawn tokens");
+    Check(read.masses.places.size() <= proto::PlaceMasses::kMostPlaces, "count of places");
     Check(read.top_k <= vocab_size_ && read.target < vocab_size_, "tokens in vocabulary");
   }
   std::vector<bool> kept_written(static_cast<std::size_t>(limits_.kept_kv_rows));

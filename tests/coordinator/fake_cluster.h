@@ -31,6 +31,8 @@ class FakeCluster : public proto::Cluster {
   ~FakeCluster() override;
 
   void Submit(proto::ForwardPlan plan, PlanDone done) override;
+  /// On two threads.
+  void ParallelFor(std::int64_t count, const std::function<void(std::int64_t)>& task) override;
   const proto::PlanLimits& limits() const override { return limits_; }
   /// One rank, and the number of plans computed.
   proto::ClusterStatus Status() const override;

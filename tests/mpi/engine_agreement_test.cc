@@ -143,15 +143,15 @@ TEST_F(EngineAgreement, DrawsTheLargestLogitPlusNoise) {
   const auto drawn = engine_.RunTogether({sequence});
   for (std::size_t i = 0; engine_.is_root() && i < sequence.reads.size(); ++i) {
     const proto::Draw& draw = *sequence.reads[i].draw;
-    std::pair<TokenId, double> best = {-1, -INFINITY};
+    proto::DrawnToken best;
     for (TokenId id = 0; id < kVocabSize; ++id) {
       const float logit = plain[0][i].label_logits[static_cast<std::size_t>(id)] / 1.6F;
       const double sum = logit + proto::GumbelNoise(draw.seed, draw.step, id);
-      if (sum > best.second) {
-        best = {id, sum};
+      if (sum > best.sum) {
+        best = {id, logit, sum};
       }
     }
-    EXPECT_EQ(drawn[0][i].drawn, best) << "read " << i;
+    EXPECT_EQ(drawn[0][i].drawn, std::vector{best}) << "read " << i;
   }
 }
 

@@ -218,9 +218,8 @@ bool SameBits(const RowLogits& a, const RowLogits& b) {
          std::memcmp(a.label_logits.data(), b.label_logits.data(),
                      a.label_logits.size() * sizeof(float)) == 0 &&
          std::memcmp(&a.max, &b.max, sizeof(a.max)) == 0 &&
-         std::memcmp(&a.sum_exp, &b.sum_exp, sizeof(a.sum_exp)) == 0 &&
-         a.drawn.first == b.drawn.first &&
-         std::memcmp(&a.drawn.second, &b.drawn.second, sizeof(double)) == 0 && same_top();
+         std::memcmp(&a.sum_exp, &b.sum_exp, sizeof(a.sum_exp)) == 0 && a.drawn == b.drawn &&
+         a.mass_bins == b.mass_bins && a.masses == b.masses && same_top();
 }
 
 }  // namespace scorecast::testing

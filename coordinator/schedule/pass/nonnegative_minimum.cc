@@ -1,6 +1,7 @@
 #include "coordinator/schedule/pass/nonnegative_minimum.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace scorecast::coordinator {
 namespace {
@@ -44,9 +45,8 @@ UnknownsVector FreeMinimum(UnknownsMatrix a, UnknownsVector b, FreeUnknowns free
   return x;
 }
 
-bool IsNonnegative(const UnknownsVector& x) {
-  return std::all_of(x.begin(), x.end(), [](double value) { return value >= 0; });
-}
+/// An unknown becomes free if that lowers the value by more than rounding errors may.
+constexpr double kLeastGain = 1e-12;
 
 }  // namespace
 
@@ -54,27 +54,52 @@ UnknownsVector Minimum(const UnknownsMatrix& a, const UnknownsVector& b) {
   return FreeMinimum(a, b, kAllFree);
 }
 
+// By Lawson and Hanson (Solving Least Squares Problems, 1974): unknowns become free one by one,
+// that with the steepest descent first, and return to 0 when they would become negative.
 UnknownsVector NonnegativeMinimum(const UnknownsMatrix& a, const UnknownsVector& b) {
-  UnknownsVector best = Minimum(a, b);
-  if (IsNonnegative(best)) {
-    return best;
-  }
-  // The minimum is a free one of some set of unknowns. Among those that are nonnegative it has the
-  // least value, which is -b'x / 2. There are few sets, so all are tried.
-  best = {};
-  double largest = 0;
-  for (FreeUnknowns free = 1; free < kAllFree; ++free) {
-    const UnknownsVector x = FreeMinimum(a, b, free);
-    double product = 0;
+  UnknownsVector x{};
+  FreeUnknowns free = 0;
+  // No set of free unknowns comes twice, unless by rounding.
+  for (std::size_t step = 0; step < 4 * kUnknowns; ++step) {
+    std::size_t steepest = kUnknowns;
+    double most = 0;
     for (std::size_t i = 0; i < kUnknowns; ++i) {
-      product += b[i] * x[i];
+      double descent = b[i];
+      double size = std::abs(b[i]);
+      for (std::size_t j = 0; j < kUnknowns; ++j) {
+        descent -= a[i][j] * x[j];
+        size += std::abs(a[i][j] * x[j]);
+      }
+      // What the value falls by if only this unknown changes is descent² / 2a.
+      const double relative = descent / std::sqrt(a[i][i]);
+      if (!IsFree(free, i) && descent > kLeastGain * size && relative > most) {
+        most = relative;
+        steepest = i;
+      }
     }
-    if (product > largest && IsNonnegative(x)) {
-      best = x;
-      largest = product;
+    if (steepest == kUnknowns) {
+      return x;
+    }
+    free |= 1U << steepest;
+    for (UnknownsVector to = FreeMinimum(a, b, free);; to = FreeMinimum(a, b, free)) {
+      double part = 1;
+      for (std::size_t i = 0; i < kUnknowns; ++i) {
+        if (IsFree(free, i) && to[i] < 0) {
+          part = std::min(part, x[i] / (x[i] - to[i]));
+        }
+      }
+      if (part == 1) {
+        x = to;
+        break;
+      }
+      for (std::size_t i = 0; i < kUnknowns; ++i) {
+        const bool is_first = IsFree(free, i) && to[i] < 0 && x[i] <= part * (x[i] - to[i]);
+        x[i] = is_first ? 0 : x[i] + part * (to[i] - x[i]);
+        free &= is_first ? ~(1U << i) : kAllFree;
+      }
     }
   }
-  return best;
+  return x;
 }
 
 }  // namespace scorecast::coordinator

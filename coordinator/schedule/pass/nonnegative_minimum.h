@@ -6,7 +6,7 @@
 namespace scorecast::coordinator {
 
 /// Number of unknowns of the functions that are minimised.
-inline constexpr std::size_t kUnknowns = 8;
+inline constexpr std::size_t kUnknowns = 10;
 using UnknownsVector = std::array<double, kUnknowns>;
 using UnknownsMatrix = std::array<UnknownsVector, kUnknowns>;
 

@@ -36,6 +36,9 @@ constexpr double kRowsOfOverhead = 10;
 // longer the operations of a label's own product take.
 constexpr double kOperationsOfLabel = 2e3;
 constexpr double kOperationsOfTop = 1e5;
+// The same of a token of the vocabulary in a draw, and of a token whose logit is changed.
+constexpr double kOperationsOfDraw = 100;
+constexpr double kOperationsOfAdjusted = 5e3;
 constexpr double kSlowerProduct = 16;
 
 /// Rates in the ratios of the operations that each of the work takes, so that the pass takes this
@@ -53,6 +56,8 @@ PassRates RatesByOperations(const ModelConfig& config, const PassWork& pass, dou
   rates.label = kOperationsOfLabel;
   rates.product = kOperationsOfLabel + kSlowerProduct * 2 * hidden;
   rates.top = kOperationsOfTop;
+  rates.draw = kOperationsOfDraw * static_cast<double>(config.output_size());
+  rates.adjusted = kOperationsOfAdjusted;
   rates.overhead = kRowsOfOverhead * rates.row;
   return rates.Scaled(seconds / (rates.overhead + rates.Seconds(pass)));
 }

@@ -10,7 +10,7 @@ namespace scorecast::coordinator {
 namespace {
 
 // Indices of the coefficients.
-enum : std::size_t { kBase, kFew, kRow, kKey, kRead, kLabel, kProduct, kTop };
+enum : std::size_t { kBase, kFew, kRow, kKey, kRead, kLabel, kProduct, kTop, kDraw, kAdjusted };
 
 /// A model of 0.5 billion parameters on two cores. What counts are the ratios: reading the weights
 /// takes as long as computing about ten rows.
@@ -20,10 +20,18 @@ constexpr PassRates kTypical = {.overhead = 2e-2,
                                 .read = 2e-4,
                                 .label = 2e-8,
                                 .product = 4e-7,
-                                .top = 1e-6};
+                                .top = 1e-6,
+                                .draw = 1e-4,
+                                .adjusted = 5e-8};
 /// Work of which every rate takes a part.
-constexpr PassWork kTypicalWork = {
-    .rows = 512, .keys = 1 << 17, .reads = 8, .labels = 1024, .products = 64, .top = 32};
+constexpr PassWork kTypicalWork = {.rows = 512,
+                                   .keys = 1 << 17,
+                                   .reads = 8,
+                                   .labels = 1024,
+                                   .products = 64,
+                                   .top = 32,
+                                   .draws = 4,
+                                   .adjusted = 256};
 
 /// Reads return much if that takes more than this part of the time of the pass's rows, on a typical
 /// machine. On others the parts differ by factors, but so do those of the reads of most requests.
@@ -78,8 +86,8 @@ constexpr std::int64_t kTriedRows = 2 * PassTimeModel::kFewRows;
 constexpr double kEnoughRowsPerSecond = 0.95;
 
 UnknownsVector CoefficientsOf(const PassRates& rates) {
-  return {rates.overhead, rates.row,   rates.row,     rates.key,
-          rates.read,     rates.label, rates.product, rates.top};
+  return {rates.overhead, rates.row,     rates.row, rates.key,  rates.read,
+          rates.label,    rates.product, rates.top, rates.draw, rates.adjusted};
 }
 
 double Product(const UnknownsVector& a, const UnknownsVector& b) {
@@ -113,8 +121,11 @@ std::size_t PassTimeModel::KindOf(const PassWork& work) {
                            : rows <= 8 * kFewRows  ? 1
                            : rows <= 64 * kFewRows ? 2
                                                    : 3;
-  const double returned =
-      kTypical.Seconds({.labels = work.labels, .products = work.products, .top = work.top});
+  const double returned = kTypical.Seconds({.labels = work.labels,
+                                            .products = work.products,
+                                            .top = work.top,
+                                            .draws = work.draws,
+                                            .adjusted = work.adjusted});
   const bool is_much = returned > kMuchReturned * kTypical.Seconds({.rows = rows});
   return kKindsOfFewRows * size + (is_much ? 1 : 0);
 }
@@ -128,7 +139,9 @@ UnknownsVector PassTimeModel::FeaturesOf(const PassWork& work) {
           static_cast<double>(work.reads),
           static_cast<double>(work.labels),
           static_cast<double>(work.products),
-          static_cast<double>(work.top)};
+          static_cast<double>(work.top),
+          static_cast<double>(work.draws),
+          static_cast<double>(work.adjusted)};
 }
 
 double PassTimeModel::Predicted(const UnknownsVector& features) const {
@@ -235,7 +248,9 @@ PassRates PassTimeModel::rates() const {
           .read = coefficients_[kRead],
           .label = coefficients_[kLabel],
           .product = coefficients_[kProduct],
-          .top = coefficients_[kTop]};
+          .top = coefficients_[kTop],
+          .draw = coefficients_[kDraw],
+          .adjusted = coefficients_[kAdjusted]};
 }
 
 double PassTimeModel::Seconds(const PassWork& work) const {

@@ -12,7 +12,8 @@ namespace scorecast::coordinator {
 /// Predicts the seconds of a pass, from those of earlier passes.
 ///
 /// A pass takes `base + few * min(rows, 32) + row * max(rows - 32, 0) + key * keys + read * reads +
-/// label * labels + product * products + top * top`: see PassWork. (The first rows of a pass cost
+/// label * labels + product * products + top * top + draw * draws + adjusted * adjusted`: see
+/// PassWork. (The first rows of a pass cost
 /// little, because the weights are read from memory once for all of them.) The coefficients are
 /// positive. They are fitted by least squares to relative errors, with Huber weights, so that a
 /// machine that was stopped for a while changes little. The last passes of each size are kept,

@@ -14,6 +14,9 @@ struct PassWork {
   std::int64_t labels = 0;    ///< Labels of reads that compute the logits of the whole vocabulary.
   std::int64_t products = 0;  ///< Labels of other reads: each logit is a product of its own.
   std::int64_t top = 0;       ///< Best tokens.
+  // What choosing tokens takes beyond that.
+  std::int64_t draws = 0;     ///< Draws among all tokens, and sums of their masses.
+  std::int64_t adjusted = 0;  ///< Tokens whose logits are changed, by penalties and biases.
 
   PassWork& operator+=(const PassWork& other) {
     rows += other.rows;
@@ -22,6 +25,8 @@ struct PassWork {
     labels += other.labels;
     products += other.products;
     top += other.top;
+    draws += other.draws;
+    adjusted += other.adjusted;
     return *this;
   }
   PassWork& operator-=(const PassWork& other) {
@@ -31,6 +36,8 @@ struct PassWork {
     labels -= other.labels;
     products -= other.products;
     top -= other.top;
+    draws -= other.draws;
+    adjusted -= other.adjusted;
     return *this;
   }
   bool operator==(const PassWork&) const = default;
@@ -46,15 +53,18 @@ struct PassRates {
   double label = 0;
   double product = 0;
   double top = 0;
+  double draw = 0;
+  double adjusted = 0;
 
   PassRates Scaled(double factor) const {
-    return {factor * overhead, factor * row,     factor * key, factor * read,
-            factor * label,    factor * product, factor * top};
+    return {factor * overhead, factor * row, factor * key,  factor * read,    factor * label,
+            factor * product,  factor * top, factor * draw, factor * adjusted};
   }
   double Seconds(const PassWork& work) const {
     return row * static_cast<double>(work.rows) + key * static_cast<double>(work.keys) +
            read * static_cast<double>(work.reads) + label * static_cast<double>(work.labels) +
-           product * static_cast<double>(work.products) + top * static_cast<double>(work.top);
+           product * static_cast<double>(work.products) + top * static_cast<double>(work.top) +
+           draw * static_cast<double>(work.draws) + adjusted * static_cast<double>(work.adjusted);
   }
 };
 

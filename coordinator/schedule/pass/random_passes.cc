@@ -46,7 +46,11 @@ std::vector<RandomPasses::Read> RandomPasses::Larger() const {
   const auto top = static_cast<std::int32_t>(std::min(kTopTokens, config_.output_size()));
   return {{{.normalizer = true}, FirstLabels(config_.output_size())},
           products,
-          {{.normalizer = true, .top_k = top}, {}}};
+          {{.normalizer = true, .top_k = top}, {}},
+          {{.normalizer = true,
+            .draw = proto::Draw{.count = proto::Draw::kMostTokens},
+            .mass_bins = true},
+           {}}};
 }
 
 RandomPasses::Pass RandomPasses::Make(std::int64_t rows, std::int64_t length) {

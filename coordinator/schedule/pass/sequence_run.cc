@@ -23,6 +23,13 @@ namespace {
 /// Marks a part of which a pass computes and reads nothing.
 constexpr std::int32_t kUntouched = -1;
 
+/// What completions read of one row takes at most 1/kReadsShare of a pass.
+constexpr double kReadsShare = 4;
+
+bool HasTimeForReads(const PassWork& reads, const PassBudget& budget) {
+  return kReadsShare * budget.rates.Seconds(reads) <= budget.seconds;
+}
+
 std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRows; }
 
 }  // namespace
@@ -45,8 +52,9 @@ SequenceRun::SequenceRun(const PackedSequence& sequence, std::vector<proto::RowL
   }
 }
 
-bool SequenceRun::FitsEmptyPass() const {
+bool SequenceRun::FitsEmptyPass(const PassBudget& budget) const {
   PassCost cost;
+  PassWork work;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const SequencePart& part = parts_[i];
     if (pages_.is_left(i)) {
@@ -56,11 +64,14 @@ bool SequenceRun::FitsEmptyPass() const {
   }
   for (const Completion& completion : completions_) {
     ++cost.reads;
-    if (completion.is_active && !completion.is_read_placed) {
-      cost.logit_bytes += WantedBytes(*completion.generation.chooser, limits_);
+    if (completion.is_active) {
+      // Of a run that was preempted, some reads are placed already.
+      const TokenChooser& chooser = *completion.generation.chooser;
+      cost.logit_bytes += completion.is_read_placed ? 0 : WantedBytes(chooser, limits_);
+      work += WorkOfRead(chooser.Wanted(), chooser.Labels().size());
     }
   }
-  return FitsPass(cost, limits_);
+  return FitsPass(cost, limits_) && (work.reads <= 1 || HasTimeForReads(work, budget));
 }
 
 bool SequenceRun::has_rows_left() const {
@@ -155,19 +166,27 @@ std::int32_t SequenceRun::FirstRowWithoutRoom(std::size_t index, const PassCost&
   return part.rows();
 }
 
-bool SequenceRun::HasRoomForRead(const SequencePart& part, const TokenChooser& chooser) const {
+bool SequenceRun::HasRoomForRead(const SequencePart& part, const TokenChooser& chooser,
+                                 const PassBudget& budget) const {
   PassCost cost;
+  PassWork of_completions;
   for (std::size_t i = part.reads.size(); i > 0 && part.reads[i - 1].row == part.rows() - 1; --i) {
-    cost += ReadOf(part, i - 1).cost;
+    const Reads read = ReadOf(part, i - 1);
+    cost += read.cost;
+    if (std::cmp_greater_equal(part.reads[i - 1].target, sequence_.reads.size())) {
+      of_completions += read.work;
+    }
   }
   if (cost.reads == 0) {
     return true;
   }
   cost += {.reads = 1, .logit_bytes = WantedBytes(chooser, limits_)};
-  return FitsPass(cost, limits_);
+  of_completions += WorkOfRead(chooser.Wanted(), chooser.Labels().size());
+  return FitsPass(cost, limits_) &&
+         (of_completions.reads <= 1 || HasTimeForReads(of_completions, budget));
 }
 
-void SequenceRun::PlaceReads() {
+void SequenceRun::PlaceReads(const PassBudget& budget) {
   for (std::size_t i = 0; i < completions_.size(); ++i) {
     Completion& completion = completions_[i];
     if (!completion.is_active || completion.is_read_placed) {
@@ -176,7 +195,7 @@ void SequenceRun::PlaceReads() {
     const std::size_t segment = completion.generation.segment;
     // An empty suffix continues the prefix's last row.
     SequencePart& part = parts_[parts_[segment].rows() > 0 ? segment : PrefixParts(parts_) - 1];
-    if (!HasRoomForRead(part, *completion.generation.chooser)) {
+    if (!HasRoomForRead(part, *completion.generation.chooser, budget)) {
       continue;  // It waits for a later pass.
     }
     part.reads.push_back({part.rows() - 1, static_cast<std::int32_t>(sequence_.reads.size() + i)});
@@ -184,19 +203,19 @@ void SequenceRun::PlaceReads() {
   }
 }
 
-void SequenceRun::Begin() {
+void SequenceRun::Begin(const PassBudget& budget) {
   if (state_ == State::kWaiting) {
     // A sequence without reads is not looked up. If all of it were cached, a pass would have
     // nothing to compute.
     pages_.Open(/*look_up=*/!sequence_.reads.empty() || !completions_.empty());
     state_ = State::kPrefill;
   }
-  PlaceReads();
+  PlaceReads(budget);
 }
 
 SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare_pages) {
   const bool begins = state_ == State::kWaiting;
-  Begin();
+  Begin(pass.budget());
   const Part part = PartTo(AllEnds());
   const bool fits = part.cost.FitsInto(pass.room()) && pass.HasTimeFor(part.work);
   if (!fits || !pages_.Reserve(begins ? spare_pages : 0)) {
@@ -210,7 +229,7 @@ SequenceRun::Outcome SequenceRun::AddWhole(PassBuilder& pass, std::int64_t spare
   return Outcome::kAdded;
 }
 
-SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_rows,
+SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_rows, double seconds,
                                           std::int64_t spare_pages) {
   if (std::min(pass.rows(), max_rows) == 0) {
     return Outcome::kNoRoom;
@@ -218,13 +237,24 @@ SequenceRun::Outcome SequenceRun::AddPart(PassBuilder& pass, std::int64_t max_ro
   if (!TakePages(pass, spare_pages)) {
     return Outcome::kNoPages;
   }
-  AddPart(pass, NextPart(pass.room(), max_rows));
+  const PassRates& rates = pass.budget().rates;
+  Part part = NextPart(pass.room(), max_rows);
+  std::int64_t fewest = 1;
+  std::int64_t too_many = part.cost.rows + 1;
+  if (rates.Seconds(part.work) > seconds) {
+    while (fewest + 1 < too_many) {
+      const std::int64_t rows = (fewest + too_many) / 2;
+      (rates.Seconds(NextPart(pass.room(), rows).work) <= seconds ? fewest : too_many) = rows;
+    }
+    part = NextPart(pass.room(), fewest);
+  }
+  AddPart(pass, part);
   return is_in_pass() ? Outcome::kAdded : Outcome::kNoRoom;
 }
 
 bool SequenceRun::TakePages(PassBuilder& pass, std::int64_t spare_pages) {
   const bool begins = state_ == State::kWaiting;
-  Begin();
+  Begin(pass.budget());
   if (!pages_.Reserve(spare_pages)) {
     if (begins) {
       ReleasePages();
@@ -241,7 +271,10 @@ SequenceRun::Part SequenceRun::NextPart(const PassCost& room, std::int64_t max_r
   return PartTo(EndsWithin(within));
 }
 
-void SequenceRun::AddPart(PassBuilder& pass, const Part& part) { Emit(pass, part.ends); }
+void SequenceRun::AddPart(PassBuilder& pass, const Part& part) {
+  EndTurn(part.ends);
+  Emit(pass, part.ends);
+}
 
 std::int64_t SequenceRun::RowsWithin(double seconds, const PassRates& rates) const {
   KeyCount count;
@@ -295,10 +328,52 @@ SequenceRun::Part SequenceRun::PartTo(std::vector<std::int32_t> ends) const {
   return to;
 }
 
+std::vector<std::size_t> SequenceRun::ChainsInTurn() const {
+  std::vector<std::size_t> chains;
+  std::vector<std::size_t> growing;
+  for (std::size_t begin = 0; begin < parts_.size(); begin = ChainEnd(parts_, begin)) {
+    (parts_[begin].is_growing ? growing : chains).push_back(begin);
+  }
+  const auto first = std::ranges::lower_bound(growing, first_turn_);
+  chains.insert(chains.end(), first, growing.end());
+  chains.insert(chains.end(), growing.begin(), first);
+  return chains;
+}
+
+void SequenceRun::EndTurn(const std::vector<std::int32_t>& ends) {
+  std::size_t last = first_turn_;
+  bool are_all_added = true;
+  for (const std::size_t begin : ChainsInTurn()) {
+    const std::size_t chain_end = ChainEnd(parts_, begin);
+    bool is_left = false;
+    bool is_added = true;
+    for (std::size_t i = begin; i < chain_end && parts_[begin].is_growing; ++i) {
+      is_left = is_left || pages_.is_left(i);
+      is_added = is_added && (!pages_.is_left(i) || ends[i] == parts_[i].rows());
+    }
+    last = is_left && is_added ? chain_end : last;
+    are_all_added = are_all_added && is_added;
+  }
+  first_turn_ = are_all_added ? 0 : last;
+}
+
+bool SequenceRun::IsPromptLeft() const {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const bool has_scores_left =
+        std::ranges::any_of(parts_[i].reads, [&](const SequencePart::Read& read) {
+          return std::cmp_less(read.target, sequence_.reads.size());
+        });
+    if (pages_.stored(i) < parts_[i].segment.length || has_scores_left) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
   bool has_unseen_chain = false;
   std::vector<std::int32_t> ends(parts_.size(), kUntouched);
-  for (std::size_t begin = 0; begin < parts_.size();) {
+  for (const std::size_t begin : ChainsInTurn()) {
     const std::size_t chain_end = ChainEnd(parts_, begin);
     PassCost left;  // What computing the whole chain takes.
     bool is_left = false;
@@ -309,7 +384,6 @@ std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
       is_left = is_left || pages_.is_left(i);
     }
     if (!is_left) {
-      begin = chain_end;
       continue;
     }
     if (!parts_[begin].must_be_kept) {
@@ -320,7 +394,6 @@ std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
         ends[i] = parts_[i].rows();
       }
       room -= left;
-      begin = chain_end;
       continue;
     }
     if (!parts_[begin].is_shared && !parts_[begin].is_growing) {
@@ -347,7 +420,6 @@ std::vector<std::int32_t> SequenceRun::EndsWithin(PassCost room) const {
         return ends;
       }
     }
-    begin = chain_end;
   }
   return ends;
 }
@@ -439,7 +511,7 @@ void SequenceRun::Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends)
                   [&](const SequencePart::Read& read) { return read.row < ends[i]; });
     pages_.Store(i, ends[i]);
   }
-  if (!has_rows_left()) {
+  if (!IsPromptLeft()) {
     state_ = State::kDecode;
   }
 }
@@ -514,7 +586,22 @@ void SequenceRun::AddRead(PassBuilder& pass, const SequencePart& part, std::size
   targets_in_pass_.push_back(target);
 }
 
-void SequenceRun::Take(std::span<proto::RowLogits> rows) {
+std::vector<SequenceRun::RowOfCompletion> SequenceRun::RowsOfCompletions(
+    std::span<const proto::RowLogits> rows) const {
+  Check(rows.size() == targets_in_pass_.size(), "a pass returns a row for each of its reads");
+  std::vector<RowOfCompletion> of_completions;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto target = static_cast<std::size_t>(targets_in_pass_[i]);
+    if (target >= results_.size()) {
+      const Completion& completion = completions_[target - results_.size()];
+      of_completions.push_back({completion.generation.chooser.get(), &rows[i]});
+    }
+  }
+  return of_completions;
+}
+
+void SequenceRun::Take(std::span<proto::RowLogits> rows,
+                       std::span<const TokenChooser::Choice> choices) {
   Check(rows.size() == targets_in_pass_.size(), "a pass returns a row for each of its reads");
   added_rows_ = 0;
   const std::vector<std::int32_t> targets = std::exchange(targets_in_pass_, {});
@@ -523,19 +610,21 @@ void SequenceRun::Take(std::span<proto::RowLogits> rows) {
     if (target < results_.size()) {
       results_[target] = std::move(rows[i]);
     } else {
-      TakeToken(completions_[target - results_.size()], rows[i]);
+      Check(!choices.empty(), "each completion of a pass has a choice");
+      TakeToken(completions_[target - results_.size()], choices.front());
+      choices = choices.subspan(1);
     }
   }
+  Check(choices.empty(), "choices are those of the pass");
   pages_.PassDone();
   if (!has_rows_left()) {
     state_ = State::kDone;
   }
 }
 
-void SequenceRun::TakeToken(Completion& completion, const proto::RowLogits& row) {
+void SequenceRun::TakeToken(Completion& completion, const TokenChooser::Choice& choice) {
   completion.is_read_placed = false;
   SequencePart& part = parts_[completion.generation.segment];
-  const TokenChooser::Choice choice = completion.generation.chooser->Take(row);
   switch (choice.kind) {
     case TokenChooser::Choice::Kind::kToken:
       part.generated.push_back(choice.token);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,8 +55,11 @@ class SequenceRun {
 
   /// Adds all rows that are left. They must fit an empty pass.
   Outcome AddWhole(PassBuilder& pass, std::int64_t spare_pages = 0);
-  /// Adds the next rows that are left, as many as fit, and at most `max_rows`.
-  Outcome AddPart(PassBuilder& pass, std::int64_t max_rows, std::int64_t spare_pages = 0);
+  /// Adds the next rows that are left, as many as fit, at most `max_rows`, and at most as many as
+  /// take `seconds`, but one in any case. If completions are left out, those come first next time.
+  Outcome AddPart(PassBuilder& pass, std::int64_t max_rows,
+                  double seconds = std::numeric_limits<double>::infinity(),
+                  std::int64_t spare_pages = 0);
 
   /// Adds the next step of a text, which needs an empty pass. `first_row` is the place of the text
   /// in the buffers for texts (proto::PlanStep), the same for all of its steps.
@@ -81,14 +85,22 @@ class SequenceRun {
   /// Number of the pass's reads that belong to this run. They follow each other.
   std::size_t reads_in_pass() const { return targets_in_pass_.size(); }
 
-  /// The pass is over, and `rows` are what its reads of this run returned. Completions go on or
-  /// end.
-  void Take(std::span<proto::RowLogits> rows);
+  /// A completion whose next token is chosen from a row that a pass returned.
+  struct RowOfCompletion {
+    TokenChooser* chooser = nullptr;
+    const proto::RowLogits* row = nullptr;
+  };
+  /// The pass is over, and `rows` are what its reads of this run returned. The completions among
+  /// them.
+  std::vector<RowOfCompletion> RowsOfCompletions(std::span<const proto::RowLogits> rows) const;
+  /// Takes these rows, and the choice of each completion among them. Completions go on or end.
+  void Take(std::span<proto::RowLogits> rows, std::span<const TokenChooser::Choice> choices = {});
   /// Gives all pages back. The rows that were stored are computed again when the run is next added.
   void ReleasePages();
 
-  /// Whether all rows that are left would fit an empty pass if nothing were cached.
-  bool FitsEmptyPass() const;
+  /// Whether all rows that are left would fit an empty pass if nothing were cached, and all that
+  /// completions read of them.
+  bool FitsEmptyPass(const PassBudget& budget = {}) const;
   bool has_rows_left() const;
   /// What computing all rows that are left takes.
   PassWork WorkLeft() const;
@@ -134,11 +146,12 @@ class SequenceRun {
   };
 
   /// Looks the sequence up if it is waiting, and places the next reads of completions.
-  void Begin();
-  void PlaceReads();
-  /// Whether an empty pass has room for what a completion wants of the part's last row, beside what
-  /// else is read of it. Several completions of a prompt read the same row.
-  bool HasRoomForRead(const SequencePart& part, const TokenChooser& chooser) const;
+  void Begin(const PassBudget& budget);
+  void PlaceReads(const PassBudget& budget);
+  /// Whether an empty pass has room and time for what a completion wants of the part's last row,
+  /// beside what else is read of it. Several completions of a prompt read the same row.
+  bool HasRoomForRead(const SequencePart& part, const TokenChooser& chooser,
+                      const PassBudget& budget) const;
   /// Number of rows computed if a part is computed up to row `end`: rows that are not stored, rows
   /// that are read, and rows between a read one and the end of its page.
   std::int64_t RowsTo(std::size_t part, std::int32_t end) const;
@@ -167,6 +180,12 @@ class SequenceRun {
   /// and for as many as fit into `room`.
   std::vector<std::int32_t> AllEnds() const;
   std::vector<std::int32_t> EndsWithin(PassCost room) const;
+  /// The first parts of all chains, in the order in which they get room: completions take turns.
+  std::vector<std::size_t> ChainsInTurn() const;
+  /// The turns begin behind the last completion that these rows belong to.
+  void EndTurn(const std::vector<std::int32_t>& ends);
+  /// Whether prompt rows are left, or reads of scores. Completions may wait for reads of a prompt.
+  bool IsPromptLeft() const;
   Part PartTo(std::vector<std::int32_t> ends) const;
   void Emit(PassBuilder& pass, const std::vector<std::int32_t>& ends);
   void AddPieces(PassBuilder& pass, std::size_t part, std::int32_t end, std::vector<Piece>& pieces);
@@ -174,7 +193,7 @@ class SequenceRun {
   void AddRead(PassBuilder& pass, const SequencePart& part, std::size_t i, std::int64_t row);
   void AddPiece(PassBuilder& pass, const Piece& piece, std::int32_t end);
   static std::vector<bool> NeededPieces(const std::vector<Piece>& pieces);
-  void TakeToken(Completion& completion, const proto::RowLogits& row);
+  void TakeToken(Completion& completion, const TokenChooser::Choice& choice);
 
   const proto::PlanLimits limits_;
   const proto::PackedSequence& sequence_;
@@ -187,6 +206,7 @@ class SequenceRun {
 
   State state_ = State::kWaiting;
   std::optional<std::int64_t> cached_rows_;
+  std::size_t first_turn_ = 0;                 // Part of the completion that comes first.
   std::vector<std::int32_t> targets_in_pass_;  // See SequencePart::Read::target.
   std::int64_t added_rows_ = 0;                // 0 when no pass has rows of this run.
 };

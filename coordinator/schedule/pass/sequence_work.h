@@ -36,9 +36,11 @@ template <typename Read>
 PassWork WorkOfRead(const Read& read, std::size_t labels) {
   const auto logits = static_cast<std::int64_t>(labels);
   return {.reads = proto::RowsOfRead(read),
-          .labels = read.normalizer ? logits : 0,
+          .labels = read.normalizer && !read.excludes_labels ? logits : 0,
           .products = read.normalizer ? 0 : logits,
-          .top = read.top_k};
+          .top = read.top_k,
+          .draws = (read.draw ? 1 : 0) + (read.mass_bins ? 1 : 0) + std::ssize(read.masses.places),
+          .adjusted = read.excludes_labels ? logits : 0};
 }
 
 /// What it takes to compute a sequence, if the first rows of its segments are stored already.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "coordinator/schedule/pass/pass_builder.h"
@@ -268,7 +269,7 @@ SequenceRun::Outcome PassPlanner::AddNext(PassBuilder& pass, const SequenceRef& 
   }
   SequenceRun& run = ref.job->RunOf(ref.sequence, cache_, limits_);
   const bool began_before = run.is_under_way();
-  const bool is_whole = !began_before && run.FitsEmptyPass();
+  const bool is_whole = !began_before && run.FitsEmptyPass(budget_);
   const Outcome outcome = is_whole ? AddWhole(pass, ref, now) : AddTurn(pass, ref, turns);
   if (outcome == Outcome::kNoPages && !began_before) {
     pages_.Wait(ref.entry(), state.pages, TagsOf(ref));
@@ -290,6 +291,7 @@ SequenceRun::Outcome PassPlanner::AddWhole(PassBuilder& pass, const SequenceRef&
   const Outcome outcome = ref.run().AddWhole(pass, SparePages(ref));
   if (outcome == Outcome::kAdded) {
     queue_.ChargeNext(pass.seconds() - before);
+    Check(ref.run().is_prompt_added(), "a sequence that fits a pass is added as a whole");
     Dequeue(ref);
     RecordAdded(ref, now);
   }
@@ -383,9 +385,10 @@ void PassPlanner::AddCompletions(PassBuilder& pass, std::int64_t max_rows, doubl
       continue;
     }
     const double before = pass.seconds();
-    Outcome outcome = run.AddPart(pass, max_rows, pages_.SpareToGrow());
+    const double seconds = end - before;
+    Outcome outcome = run.AddPart(pass, max_rows, seconds, pages_.SpareToGrow());
     while (outcome == Outcome::kNoPages && Preempt() && is_left()) {
-      outcome = run.AddPart(pass, max_rows);
+      outcome = run.AddPart(pass, max_rows, seconds);
     }
     if (outcome == Outcome::kAdded) {
       max_rows -= run.added_rows();
@@ -464,7 +467,21 @@ void PassPlanner::RecordAdded(const SequenceRef& ref, Clock::time_point now) {
   waiting_rows_ -= gone;
 }
 
+std::vector<SequenceRun::RowOfCompletion> PassPlanner::RowsOfCompletions(
+    std::span<const proto::RowLogits> rows) const {
+  std::vector<SequenceRun::RowOfCompletion> all;
+  for (const SequenceRef& ref : in_pass_) {
+    const SequenceRun& run = ref.run();
+    const std::size_t reads = run.reads_in_pass();
+    Check(reads <= rows.size(), "a pass returns a row for each of its reads");
+    std::ranges::move(run.RowsOfCompletions(rows.first(reads)), std::back_inserter(all));
+    rows = rows.subspan(reads);
+  }
+  return all;
+}
+
 std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
+                                              std::span<const TokenChooser::Choice> choices,
                                               Clock::time_point now) {
   std::vector<JobPointer> done;
   cache_.PassDone();
@@ -473,8 +490,10 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
     SequenceRun& run = ref.run();
     const std::size_t reads = run.reads_in_pass();
     Check(reads <= rows.size(), "a pass returns a row for each of its reads");
-    run.Take(rows.first(reads));
+    const std::size_t completions = run.RowsOfCompletions(rows.first(reads)).size();
+    run.Take(rows.first(reads), choices.first(completions));
     rows = rows.subspan(reads);
+    choices = choices.subspan(completions);
     if (run.is_done()) {
       const std::int64_t results_bytes = RowsBytes(run.results());
       job.rows_bytes += results_bytes;
@@ -493,7 +512,7 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
       running_.Add(ref);
     }
   }
-  Check(rows.empty(), "a pass returns rows for its reads only");
+  Check(rows.empty() && choices.empty(), "a pass returns rows for its reads only");
   return done;
 }
 

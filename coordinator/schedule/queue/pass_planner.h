@@ -64,8 +64,15 @@ class PassPlanner {
 
   /// Forms the next pass. Returns nothing if no rows wait. No pass may be in flight.
   std::optional<proto::ForwardPlan> FormPass(Clock::time_point now);
-  /// The pass in flight has returned `rows`. Returns the jobs that are done.
-  std::vector<JobPointer> PassDone(std::span<proto::RowLogits> rows, Clock::time_point now);
+  /// The completions whose tokens are chosen from `rows`, which the pass in flight has returned.
+  /// Changes nothing, so other threads may call what is const at the same time.
+  std::vector<SequenceRun::RowOfCompletion> RowsOfCompletions(
+      std::span<const proto::RowLogits> rows) const;
+  /// The pass in flight has returned `rows`, and each of RowsOfCompletions has this choice. Returns
+  /// the jobs that are done.
+  std::vector<JobPointer> PassDone(std::span<proto::RowLogits> rows,
+                                   std::span<const TokenChooser::Choice> choices,
+                                   Clock::time_point now);
   bool is_pass_in_flight() const { return !in_pass_.empty(); }
   std::size_t sequences_in_pass() const { return in_pass_.size(); }
   /// What the pass that was formed last computes.

@@ -194,7 +194,24 @@ void Scheduler::Run(Step step) {
   changed_.notify_all();
 }
 
+std::vector<TokenChooser::Choice> Scheduler::ChooseTokens(std::span<const RowLogits> rows) {
+  // What is in the pass in flight changes only when a pass is formed or has ended, so this needs no
+  // lock.
+  const auto completions = planner_->RowsOfCompletions(rows);
+  cluster_.ParallelFor(std::ssize(completions), [&](std::int64_t i) {
+    const auto& [chooser, row] = completions[static_cast<std::size_t>(i)];
+    chooser->Choose(*row);
+  });
+  std::vector<TokenChooser::Choice> choices;
+  choices.reserve(completions.size());
+  for (const auto& [chooser, row] : completions) {
+    choices.push_back(chooser->Take(*row));
+  }
+  return choices;
+}
+
 void Scheduler::PassDone(std::vector<RowLogits> rows) {
+  const std::vector<TokenChooser::Choice> choices = ChooseTokens(rows);
   Step step;
   {
     const std::lock_guard lock(mutex_);
@@ -208,7 +225,7 @@ void Scheduler::PassDone(std::vector<RowLogits> rows) {
     }
     step.ended = {planner_->pass_work().rows, pass_sequences_, took.count()};
     ++passes_;
-    step.done = planner_->PassDone(rows, now);
+    step.done = planner_->PassDone(rows, choices, now);
     FormPass(step);
     ++running_steps_;
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "coordinator/schedule/clock.h"
@@ -85,6 +86,9 @@ struct SchedulerOptions {
 /// that was served most. It gives its pages back, and its rows are computed again when its turn
 /// comes.
 ///
+/// The tokens of completions are chosen when a pass has ended, without the lock. That counts as a
+/// part of the pass.
+///
 /// None of this changes a score.
 ///
 /// Safe to call from any number of threads.
@@ -148,6 +152,9 @@ class Scheduler {
   /// pass in flight.
   void DropIf(const std::function<bool(const ActiveJob&)>& condition, const proto::Error& error);
   void Run(Step step);
+  /// Chooses the next tokens of the completions in the pass, which returned these rows, on the
+  /// threads that compute. That belongs to the time of the pass.
+  std::vector<TokenChooser::Choice> ChooseTokens(std::span<const proto::RowLogits> rows);
   void PassDone(std::vector<proto::RowLogits> rows);
 
   proto::Cluster& cluster_;

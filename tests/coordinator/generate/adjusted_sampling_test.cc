@@ -20,7 +20,7 @@
 #include "coordinator/generate/token_sampler.h"
 #include "proto/plan/gumbel.h"
 #include "tests/coordinator/generate/chi_square.h"
-#include "tests/coordinator/generate/full_row.h"
+#include "tests/proto/plan/row_reads.h"
 #include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
@@ -140,10 +140,10 @@ TokenId Choose(TokenSampler sampler, const Logits& logits, std::uint32_t step) {
     const proto::RowRead read = sampler.Wanted(step);
     const proto::LabelList labels = sampler.Labels();
     EXPECT_TRUE(std::ranges::is_sorted(labels));
-    if (const auto token = sampler.Take(ReadFullRow(logits, read, labels), step)) {
+    if (const auto token = sampler.Take(proto::ReadRow(logits, read, labels), step)) {
       return *token;
     }
-    EXPECT_GT(sampler.Wanted(step).top_k, read.top_k);
+    EXPECT_NE(sampler.Wanted(step), read) << "more is read";
   }
 }
 
@@ -303,7 +303,7 @@ TEST(AdjustedSampling, ChoosesTheTokenThatTheWholeRowGives) {
       ASSERT_EQ(Choose(sampler, logits, step), -best.second);
       // What is chosen counts for the next step.
       const proto::RowRead read = sampler.Wanted(step);
-      if (sampler.Take(ReadFullRow(logits, read, sampler.Labels()), step)) {
+      if (sampler.Take(proto::ReadRow(logits, read, sampler.Labels()), step)) {
         sample.generated.push_back(-best.second);
       }
     }
@@ -327,7 +327,7 @@ TEST(AdjustedSampling, OnlyAllowedTokensAreRead) {
   EXPECT_EQ(few.Labels(), (proto::LabelList{3, 9}));
   const TokenSampler more({.temperature = 0.5, .seed = 1}, 5000,
                           TokenAdjustments({.allowed = many}));
-  EXPECT_EQ(more.Wanted(0), proto::RowRead{.normalizer = true})
+  EXPECT_EQ(more.Wanted(0), (proto::RowRead{.normalizer = true, .excludes_labels = true}))
       << "their logits are picked out of all";
 }
 

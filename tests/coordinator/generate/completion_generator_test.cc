@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/text/unicode/utf8.h"
-#include "tests/coordinator/generate/full_row.h"
 #include "tests/coordinator/generate/small_tokenizers.h"
+#include "tests/proto/plan/row_reads.h"
 
 namespace scorecast::coordinator {
 namespace completion_generator_test {
@@ -231,8 +231,8 @@ TEST_F(CompletionGeneratorTest, ARowThatIsNotFiniteEndsTheCompletion) {
   rows[3].sum_exp = kNan;
   rows[4].sum_exp = kInfinity;
   rows[5].top[0].second = kNan;
-  rows[6].drawn = {4, kNan};
-  rows[7].drawn = {4, -kInfinity};
+  rows[6].drawn = {{4, 0, kNan}};
+  rows[7].drawn = {{4, 0, -kInfinity}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE(i);
     int deltas = 0;
@@ -256,14 +256,14 @@ TEST_F(CompletionGeneratorTest, ABrokenLogitOfAWholeRowIsSeen) {
                                           {.temperature = 1, .top_p = 0.5, .seed = 1}}) {
     CompletionGenerator generator(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling},
                                   {});
-    EXPECT_EQ(generator.Take(ReadFullRow(logits, generator.Wanted())).kind,
+    EXPECT_EQ(generator.Take(proto::ReadRow(logits, generator.Wanted())).kind,
               sampling.top_p < 1 ? Kind::kReadAgain : Kind::kToken);
     for (const float broken :
          {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       std::vector<float> row = logits;
       row[150] = broken;
       CompletionGenerator other(nullptr, 200, {}, {.max_new_tokens = 9, .sampling = sampling}, {});
-      EXPECT_EQ(other.Take(ReadFullRow(row, other.Wanted())).kind, Kind::kEnd);
+      EXPECT_EQ(other.Take(proto::ReadRow(row, other.Wanted())).kind, Kind::kEnd);
       EXPECT_FALSE(other.is_finite());
     }
   }
@@ -276,10 +276,10 @@ TEST_F(CompletionGeneratorTest, StepsCountTokensNotReads) {
   CompletionGenerator generator(
       nullptr, 300, {},
       {.max_new_tokens = 9, .sampling = {.temperature = 1, .top_p = 0.9, .seed = 0}}, {});
-  EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kReadAgain);
-  EXPECT_EQ(generator.Wanted().top_k, 300);
-  EXPECT_EQ(generator.Take(ReadFullRow(flat, generator.Wanted())).kind, Kind::kToken);
-  const TokenChooser::Choice choice = generator.Take(ReadFullRow(peaked, generator.Wanted()));
+  EXPECT_EQ(generator.Take(proto::ReadRow(flat, generator.Wanted())).kind, Kind::kReadAgain);
+  EXPECT_FALSE(generator.Wanted().masses.places.empty());
+  EXPECT_EQ(generator.Take(proto::ReadRow(flat, generator.Wanted())).kind, Kind::kToken);
+  const TokenChooser::Choice choice = generator.Take(proto::ReadRow(peaked, generator.Wanted()));
   EXPECT_EQ(choice.kind, Kind::kToken);
   EXPECT_EQ(choice.token, 7);
   EXPECT_EQ(generator.output().token_ids.size(), 2u);
@@ -288,7 +288,7 @@ TEST_F(CompletionGeneratorTest, StepsCountTokensNotReads) {
                               {.max_new_tokens = 9, .sampling = {.temperature = 1, .seed = 6}}, {});
   for (std::uint32_t step = 0; step < 5; ++step) {
     EXPECT_EQ(drawing.Wanted().draw, (proto::Draw{6, step}));
-    drawing.Take(ReadFullRow(flat, drawing.Wanted()));
+    drawing.Take(proto::ReadRow(flat, drawing.Wanted()));
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include "proto/plan/gumbel.h"
 #include "tests/coordinator/generate/chi_square.h"
-#include "tests/coordinator/generate/full_row.h"
+#include "tests/proto/plan/row_reads.h"
 
 namespace scorecast::coordinator {
 namespace token_sampler_test {
@@ -25,10 +25,10 @@ std::int64_t SizeOf(const Logits& logits) { return static_cast<std::int64_t>(log
 TokenId Choose(TokenSampler& sampler, const Logits& logits, std::uint32_t step = 0) {
   for (;;) {
     const proto::RowRead read = sampler.Wanted(step);
-    if (const auto token = sampler.Take(ReadFullRow(logits, read), step)) {
+    if (const auto token = sampler.Take(proto::ReadRow(logits, read), step)) {
       return *token;
     }
-    EXPECT_GT(sampler.Wanted(step).top_k, read.top_k);
+    EXPECT_NE(sampler.Wanted(step), read) << "more is read";
   }
 }
 
@@ -110,7 +110,7 @@ TEST(TokenSampler, LeavesTheDrawToTheRanksIfAllTokensAreCandidates) {
     EXPECT_EQ(read.temperature, 0.7f);
     EXPECT_EQ(read.draw, (proto::Draw{9, 4}));
     proto::RowLogits row;
-    row.drawn = {17, 3.5};
+    row.drawn = {{17, 3.25, 3.5}};
     EXPECT_EQ(sampler.Take(row, 4), 17);
   }
 }
@@ -120,11 +120,25 @@ TEST(TokenSampler, ReadsOnlyTheBestIfTheyAreEnough) {
   EXPECT_EQ(sampler.Wanted(0).top_k, 30);
   EXPECT_EQ(sampler.Wanted(0).temperature, 2);
   EXPECT_FALSE(sampler.Wanted(0).draw);
-  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5, .seed = 0}, 1000).Wanted(0).top_k, 64);
-  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.5, .seed = 0}, 20).Wanted(0).top_k, 20);
   EXPECT_EQ(
       TokenSampler({.temperature = 1, .top_p = 0.5, .top_k = 20, .seed = 0}, 20).Wanted(0).top_k,
-      20);
+      0);
+}
+
+TEST(TokenSampler, ReadsDrawsAndMassesOfANucleus) {
+  const proto::Draw draw = {.seed = 0, .step = 2, .count = proto::Draw::kMostTokens};
+  for (const double top_p : {0.95, 0.5, 0.4}) {
+    const TokenSampler sampler({.temperature = 1, .top_p = top_p, .seed = 0}, 1000);
+    EXPECT_EQ(sampler.Wanted(2).draw, draw);
+    EXPECT_TRUE(sampler.Wanted(2).mass_bins);
+    EXPECT_TRUE(sampler.Wanted(2).masses.places.empty());
+    EXPECT_EQ(sampler.Wanted(2).top_k, top_p < 0.5 ? 64 : 0);
+  }
+  EXPECT_EQ(TokenSampler({.temperature = 1, .top_p = 0.4, .seed = 0}, 20).Wanted(0).top_k, 20);
+  // The maximum is enough for min_p.
+  const TokenSampler by_maximum({.temperature = 1, .min_p = 0.1, .seed = 0}, 1000);
+  EXPECT_EQ(by_maximum.Wanted(2).draw, draw);
+  EXPECT_FALSE(by_maximum.Wanted(2).mass_bins);
 }
 
 // Each token must be the one that the definitions choose from the whole row, however much was read
@@ -155,41 +169,22 @@ TEST(TokenSampler, ChoosesTheTokenThatTheWholeRowGives) {
   EXPECT_GT(restricted, 100);
 }
 
-TEST(TokenSampler, ReadsOnUntilTheMassIsProven) {
+// All tokens are in one bin, which says nothing of them.
+TEST(TokenSampler, OneMoreReadTellsWhatTheBinsDoNot) {
   const Logits flat(5000, 1.5f);
-  const SamplingOptions options = {.temperature = 1, .top_p = 0.5, .seed = 3};
-  TokenSampler sampler(options, SizeOf(flat));
-  std::vector<std::int32_t> reads;
-  std::optional<TokenId> token;
-  while (!token) {
-    reads.push_back(sampler.Wanted(0).top_k);
-    token = sampler.Take(ReadFullRow(flat, sampler.Wanted(0)), 0);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const SamplingOptions options = {.temperature = 1, .top_p = 0.75, .seed = seed};
+    TokenSampler sampler(options, SizeOf(flat));
+    const proto::RowRead first = sampler.Wanted(0);
+    EXPECT_FALSE(sampler.Take(proto::ReadRow(flat, first), 0));
+    const proto::RowRead second = sampler.Wanted(0);
+    EXPECT_FALSE(second.mass_bins);
+    EXPECT_FALSE(second.masses.places.empty());
+    // Among tokens with equal logits, those with the smaller ids are kept.
+    EXPECT_EQ(sampler.Take(proto::ReadRow(flat, second), 0), Expected(options, flat, 0));
+    // The next row begins anew.
+    EXPECT_EQ(sampler.Wanted(0), first);
   }
-  EXPECT_EQ(reads, (std::vector<std::int32_t>{64, 512, 4096}));
-  // Among tokens with equal logits, those with the smaller ids are kept.
-  EXPECT_LT(*token, 2500);
-  EXPECT_EQ(*token, Expected(options, flat, 0));
-  // From then on, this many tokens are read at once. That changes no choice.
-  EXPECT_EQ(sampler.Wanted(1).top_k, 4096);
-  std::mt19937 random(32);
-  for (std::uint32_t step = 1; step < 50; ++step) {
-    const Logits logits = RandomLogits(5000, 5, random);
-    TokenSampler fresh(options, SizeOf(logits));
-    EXPECT_EQ(fresh.Wanted(step).top_k, 64);
-    EXPECT_EQ(sampler.Take(ReadFullRow(logits, sampler.Wanted(step)), step),
-              Choose(fresh, logits, step));
-  }
-}
-
-TEST(TokenSampler, TakesAllIfRoundingLeavesTheMassUnproven) {
-  const Logits logits(100, 0.f);
-  TokenSampler sampler({.temperature = 1, .top_p = std::nextafter(1.0, 0.0), .seed = 0},
-                       SizeOf(logits));
-  ASSERT_FALSE(sampler.Take(ReadFullRow(logits, sampler.Wanted(0)), 0));
-  proto::RowLogits row = ReadFullRow(logits, sampler.Wanted(0));
-  ASSERT_EQ(row.top.size(), 100u);
-  row.sum_exp *= 1 + 1e-12;  // As if the ranks had summed in another order.
-  EXPECT_TRUE(sampler.Take(row, 0));
 }
 
 TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
@@ -213,11 +208,11 @@ TEST(TokenSampler, ExtremesLeaveTheBestOrAll) {
 }
 
 /// Compares draws with `options` with the exact distribution.
-void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bool by_seed) {
-  constexpr int kDraws = 30'000;
+void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bool by_seed,
+                        int draws = 30'000) {
   std::vector<int> counts(logits.size());
   TokenSampler sampler(options, SizeOf(logits));
-  for (int i = 0; i < kDraws; ++i) {
+  for (int i = 0; i < draws; ++i) {
     SamplingOptions seeded = options;
     *seeded.seed += by_seed ? i : 0;
     ++counts[by_seed ? Choose(seeded, logits) : Choose(sampler, logits, i)];
@@ -230,7 +225,7 @@ void ExpectDistribution(const SamplingOptions& options, const Logits& logits, bo
   }
   std::vector<double> probabilities(logits.size());
   for (const auto& [id, weight] : candidates) {
-    ASSERT_GE(kDraws * weight / total, 5) << "too rare for the test";
+    ASSERT_GE(draws * weight / total, 5) << "too rare for the test";
     probabilities[id] = weight / total;
   }
   ExpectDrawnFrom(probabilities, counts);
@@ -255,7 +250,7 @@ TEST(TokenSampler, DrawsFromTheExactDistribution) {
 
 TEST(TokenSampler, DrawsFromTheExactDistributionOfALargerRow) {
   const Logits logits(700, 0.25f);
-  ExpectDistribution({.temperature = 1, .top_p = 0.3, .seed = 7}, logits, false);
+  ExpectDistribution({.temperature = 1, .top_p = 0.3, .seed = 7}, logits, false, 6000);
 }
 
 }  // namespace token_sampler_test

@@ -48,6 +48,8 @@ void ExpectRow(const RowLogits& row, const RowLogits& expected) {
   EXPECT_EQ(row.sum_exp, expected.sum_exp);
   EXPECT_EQ(row.top, expected.top);
   EXPECT_EQ(row.drawn, expected.drawn);
+  EXPECT_EQ(row.mass_bins, expected.mass_bins);
+  EXPECT_EQ(row.masses, expected.masses);
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ TokenChooser::Choice RandomChooser::Take(const RowLogits& row) {
   if (reads_again_) {
     return {Choice::Kind::kReadAgain};
   }
-  TokenId token = row.top.empty() ? row.drawn.first : row.top[Number(2) % row.top.size()].first;
+  TokenId token = row.top.empty() ? row.drawn.at(0).id : row.top[Number(2) % row.top.size()].first;
   for (std::size_t i = 0; i < row.label_logits.size(); ++i) {
     token = row.label_logits[i] > row.max ? labels_[i] : token;
   }
@@ -207,7 +209,8 @@ void RandomJobMaker::Read(PackedSequence& sequence, std::int32_t row) {
     read.top_k = Pick(0, 3);
     read.temperature = OneIn(3) ? 0.7F : 1.0F;
     if (OneIn(4)) {
-      read.draw = proto::Draw{random_(), static_cast<std::uint32_t>(row)};
+      read.draw = proto::Draw{random_(), static_cast<std::uint32_t>(row), Pick(1, 8)};
+      read.mass_bins = OneIn(2);
     }
   }
   if (sequence.label_lists.empty()) {

@@ -47,6 +47,7 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     return made;
   };
   const auto copy = [&] { return KvCopy{number(), number(), number()}; };
+  const auto place = [&] { return TokenPlace{fraction(), number()}; };
   const auto read = [&] {
     PlanRead made;
     made.row = number();
@@ -55,11 +56,13 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     made.top_k = number();
     made.temperature = fraction();
     if (random() % 2 == 0) {
-      made.draw = {random(), static_cast<std::uint32_t>(random())};
+      made.draw = {random(), static_cast<std::uint32_t>(random()), number(), place()};
     }
     made.target = number();
     made.excludes_labels = random() % 2 == 0;
     made.ranks_target = random() % 2 == 0;
+    made.mass_bins = random() % 2 == 0;
+    made.masses = {fraction(), RandomList(random, 4, place)};
     if (random() % 2 == 0) {
       made.first_row = static_cast<std::int32_t>(random() % 100);
       made.raw = random() % 2 == 0;
@@ -94,7 +97,14 @@ ForwardPlan SmallPlan() {
                       {SegmentKind::kBlock, true, 2, 0, 0, 1, {false, 32}}},
                      {0.5F, 2}}};
   plan.copies = {{64, 128, 3}};
-  plan.reads = {{2, 0, true, 5, 1, Draw{3, 4}, 6},
+  plan.reads = {{.row = 2,
+                 .label_list = 0,
+                 .normalizer = true,
+                 .top_k = 5,
+                 .temperature = 1,
+                 .draw = Draw{3, 4, 2, {0.25F, 7}},
+                 .target = 6,
+                 .masses = {0.5F, {{0.125F, 8}}}},
                 {.row = 2, .first_row = 1, .rows_before = 4, .pooled = {0.5F, -1}}};
   plan.label_lists = {{7, 8}, {9}};
   plan.step = {2, 3};

@@ -2,6 +2,7 @@
 
 #include "shard/readout/draw.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -21,25 +22,33 @@ namespace scorecast::shard {
 namespace draw_test {
 
 using proto::Draw;
+using proto::DrawnToken;
 using proto::TokenId;
 using testing::RandomInt;
-using Drawn = std::pair<TokenId, double>;
 
-Drawn DrawOfAll(const Draw& draw, std::span<const float> logits, TokenId first_id) {
-  Drawn best = {-1, -std::numeric_limits<double>::infinity()};
+std::vector<DrawnToken> DrawOfAll(const Draw& draw, std::span<const float> logits,
+                                  TokenId first_id) {
+  std::vector<DrawnToken> all;
   TokenId id = first_id;
   for (const float logit : logits) {
-    const double sum = logit + proto::GumbelNoise(draw.seed, draw.step, id);
-    if (sum > best.second) {
-      best = {id, sum};
-    }
+    all.push_back({id, logit, logit + proto::GumbelNoise(draw.seed, draw.step, id)});
     ++id;
   }
-  return best;
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.sum > b.sum; });
+  all.resize(std::min(all.size(), static_cast<std::size_t>(draw.count)));
+  return all;
+}
+
+std::vector<DrawnToken> Best(const Kernels& kernels, const Draw& draw,
+                             std::span<const float> logits, TokenId first_id,
+                             float least = std::numeric_limits<float>::lowest()) {
+  BestDraws best(draw.count);
+  DrawBest(kernels, draw, logits, first_id, least, best);
+  return {best.tokens().begin(), best.tokens().end()};
 }
 
 // Flat and steep rows, and logits so large that the noise is lost in them, so that there are ties.
-TEST(BestDraw, IsTheBestOfAll) {
+TEST(DrawBest, FindsTheBestOfAll) {
   std::mt19937 random(1);
   for (const KernelSet& set : UsableKernelSets()) {
     const Kernels& kernels = *set.kernels;
@@ -52,13 +61,13 @@ TEST(BestDraw, IsTheBestOfAll) {
             logit += shift;
           }
           const TokenId first_id = RandomInt(random, 0, 70);
-          const Draw draw = {random() * 0x100000001U, step};
-          const Drawn expected = DrawOfAll(draw, logits, first_id);
-          ASSERT_EQ(BestDraw(kernels, draw, logits, first_id), expected) << size << " " << shift;
+          const Draw draw = {random() * 0x100000001U, step, RandomInt(random, 1, 8)};
+          const std::vector<DrawnToken> expected = DrawOfAll(draw, logits, first_id);
+          ASSERT_EQ(Best(kernels, draw, logits, first_id), expected) << size << " " << shift;
           // A bound that other tokens set hides no better token.
-          const float least = LeastSum(expected.second);
-          ASSERT_LE(least, expected.second);
-          ASSERT_EQ(BestDraw(kernels, draw, logits, first_id, least), expected) << size;
+          const float least = LeastSum(expected.back().sum);
+          ASSERT_LE(least, expected.back().sum);
+          ASSERT_EQ(Best(kernels, draw, logits, first_id, least), expected) << size;
         }
       }
     }
@@ -99,7 +108,8 @@ TEST(DrawCandidates, AreThoseThatCanWin) {
 TEST(IsDrawnBefore, TheLargerSumThenTheSmallerId) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   // Each is drawn before all that follow it.
-  const std::vector<Drawn> order = {{3, nan}, {8, nan}, {9, 2}, {1, 1}, {2, 1}, {0, -5}};
+  const std::vector<DrawnToken> order = {{3, 0, nan}, {8, 0, nan}, {9, 0, 2},
+                                         {1, 0, 1},   {2, 0, 1},   {0, 0, -5}};
   for (std::size_t a = 0; a < order.size(); ++a) {
     for (std::size_t b = 0; b < order.size(); ++b) {
       EXPECT_EQ(IsDrawnBefore(order[a], order[b]), a < b) << a << " and " << b;

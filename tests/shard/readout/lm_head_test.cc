@@ -199,7 +199,7 @@ void LmHeadTest::ExpectFloat64() {
       if (counted.empty()) {
         ASSERT_EQ(found[i].sum_exp, 0);
         ASSERT_TRUE(found[i].top.empty());
-        ASSERT_EQ(found[i].drawn.first, -1);
+        ASSERT_TRUE(found[i].drawn.empty());
         continue;
       }
       double log_sum = 0;
@@ -257,6 +257,8 @@ TEST_P(LmHeadTest, CompanyChangesNoBits) {
     EXPECT_EQ(found[0].sum_exp, together[i].sum_exp);
     EXPECT_EQ(found[0].top, together[i].top);
     EXPECT_EQ(found[0].drawn, together[i].drawn);
+    EXPECT_EQ(found[0].mass_bins, together[i].mass_bins);
+    EXPECT_EQ(found[0].masses, together[i].masses);
     EXPECT_EQ(found[0].target_logit, together[i].target_logit);
     EXPECT_EQ(found[0].target_rank, together[i].target_rank);
   }
@@ -284,6 +286,8 @@ TEST_P(LmHeadTest, ReadsOfOneRowAreAsAlone) {
     EXPECT_EQ(found.sum_exp, together[i].sum_exp);
     EXPECT_EQ(found.top, together[i].top);
     EXPECT_EQ(found.drawn, together[i].drawn);
+    EXPECT_EQ(found.mass_bins, together[i].mass_bins);
+    EXPECT_EQ(found.masses, together[i].masses);
     EXPECT_EQ(found.target_logit, together[i].target_logit);
     EXPECT_EQ(found.target_rank, together[i].target_rank);
   }
@@ -381,16 +385,16 @@ TEST_P(LmHeadTest, DrawsTheLargestOfLogitsAndNoise) {
   for (const auto& split : {std::vector<Range>{{0, vocab_size}}, {{0, cut}, {cut, vocab_size}}}) {
     const std::vector<RowLogits> found = ReadOut(plan, rows, split, split.size() == 1 ? 3 : 1);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::pair<TokenId, double> best = {-1, -INFINITY};
+      proto::DrawnToken best;
       for (TokenId id = 0; id < vocab_size; ++id) {
+        const float logit = found[i].label_logits[static_cast<std::size_t>(id)];
         const double sum =
-            found[i].label_logits[static_cast<std::size_t>(id)] +
-            proto::GumbelNoise(plan.reads[i].draw->seed, plan.reads[i].draw->step, id);
-        if (sum > best.second) {
-          best = {id, sum};
+            logit + proto::GumbelNoise(plan.reads[i].draw->seed, plan.reads[i].draw->step, id);
+        if (sum > best.sum) {
+          best = {id, logit, sum};
         }
       }
-      EXPECT_EQ(found[i].drawn, best);
+      EXPECT_EQ(found[i].drawn, std::vector{best});
     }
   }
 }
@@ -429,7 +433,7 @@ TEST_P(LmHeadTest, NanShowsInTheDraw) {
   plan.reads[0].draw = {1, 2};
   plan.reads[1].draw = {3, 4};
   for (const RowLogits& row : ReadOut(plan, RandomRows(2), {{0, 0}, {0, vocab_size}}, 2)) {
-    EXPECT_FALSE(std::isfinite(row.drawn.second));
+    EXPECT_FALSE(std::isfinite(row.drawn.at(0).sum));
     EXPECT_FALSE(std::isfinite(row.sum_exp));
   }
 }

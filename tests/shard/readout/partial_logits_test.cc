@@ -73,18 +73,44 @@ Normalizer NormalizerOf(const std::vector<float>& row, const Ids& ids) {
   return normalizer;
 }
 
-/// The token drawn, and its sum.
-std::pair<TokenId, double> DrawnOf(const proto::Draw& draw, const std::vector<float>& row,
-                                   const Ids& ids) {
-  std::pair<TokenId, double> best = {-1, -kInfinity};
+/// The tokens with the largest sums.
+std::vector<proto::DrawnToken> DrawnOf(const proto::Draw& draw, const std::vector<float>& row,
+                                       const Ids& ids) {
+  std::vector<proto::DrawnToken> drawn;
   for (const TokenId id : ids) {
-    const double sum =
-        row[static_cast<std::size_t>(id)] + proto::GumbelNoise(draw.seed, draw.step, id);
-    if (IsDrawnBefore({id, sum}, best)) {
-      best = {id, sum};
+    const float logit = row[static_cast<std::size_t>(id)];
+    if (draw.end.IsAfter(logit, id) || std::isnan(logit)) {
+      drawn.push_back({id, logit, logit + proto::GumbelNoise(draw.seed, draw.step, id)});
     }
   }
-  return best;
+  std::ranges::sort(drawn, &IsDrawnBefore);
+  drawn.resize(std::min(drawn.size(), static_cast<std::size_t>(draw.count)));
+  return drawn;
+}
+
+/// Any numbers: they are only added up.
+proto::MassBins BinsOf(const std::vector<float>& row, const Ids& ids) {
+  proto::MassBins bins;
+  for (const TokenId id : ids) {
+    const float logit = row[static_cast<std::size_t>(id)];
+    const std::uint32_t mass = 1000000000U + static_cast<std::uint32_t>(id);
+    bins.Add(std::isfinite(logit) ? static_cast<std::int32_t>(8 * logit) : 0, std::span(&mass, 1));
+  }
+  return bins;
+}
+
+std::vector<std::uint64_t> MassesOf(const proto::PlanRead& read, const std::vector<float>& row,
+                                    const Ids& ids) {
+  std::vector<std::uint64_t> masses;
+  for (const proto::TokenPlace& place : read.masses.places) {
+    masses.push_back(0);
+    for (const TokenId id : ids) {
+      masses.back() += place.IsAfter(row[static_cast<std::size_t>(id)], id)
+                           ? (std::uint64_t{1} << 50) + static_cast<std::uint64_t>(id)
+                           : 0;
+    }
+  }
+  return masses;
 }
 
 /// Number of tokens whose logit is at least that of a token, which need not be one of them.
@@ -123,6 +149,8 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
     if (read.draw) {
       part.drawn = DrawnOf(*read.draw, logits[i], ids);
     }
+    part.mass_bins = BinsOf(logits[i], ids);
+    part.masses = MassesOf(read, logits[i], ids);
     if (vocabulary.Contains(read.target)) {
       part.target_logit = logits[i][static_cast<std::size_t>(read.target)];
     }
@@ -130,7 +158,9 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
     const std::size_t size = part.label_logits.size() * 4 +
                              (read.normalizer ? 12 * blocks.size() + part.top.size() * 8 : 0) +
-                             (read.draw ? 12 : 0) + (vocabulary.Contains(read.target) ? 4 : 0) +
+                             (read.draw ? 16 * static_cast<std::size_t>(read.draw->count) : 0) +
+                             (read.mass_bins ? 4 + 512 * 8 : 0) + 8 * read.masses.places.size() +
+                             (vocabulary.Contains(read.target) ? 4 : 0) +
                              (read.ranks_target ? 4 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
     WritePartialLogits(read, part, bytes.data() + layout.offsets[i]);
@@ -192,6 +222,10 @@ TEST(PartialLogits, MergeToTheWholeVocabulary) {
       if (read.draw) {
         EXPECT_EQ(rows[i].drawn, DrawnOf(*read.draw, logits[i], ids));
       }
+      if (read.mass_bins) {
+        EXPECT_EQ(rows[i].mass_bins, BinsOf(logits[i], ids));
+      }
+      EXPECT_EQ(rows[i].masses, MassesOf(read, logits[i], ids));
       if (read.target >= 0) {
         EXPECT_EQ(rows[i].target_logit, logits[i][static_cast<std::size_t>(read.target)]);
       }
@@ -222,7 +256,7 @@ TEST(PartialLogits, NonFiniteLogitsShowInTheSum) {
     EXPECT_TRUE(std::isfinite(rows[0].sum_exp));
     EXPECT_FALSE(std::isfinite(rows[1].sum_exp));
     if (round % 3 != 2) {
-      EXPECT_FALSE(std::isfinite(rows[1].drawn.second)) << "minus infinity is never drawn";
+      EXPECT_FALSE(std::isfinite(rows[1].drawn.at(0).sum)) << "minus infinity is never drawn";
     }
     EXPECT_TRUE(std::isfinite(rows[2].sum_exp));
     for (std::size_t i = 0; i < rows.size(); ++i) {

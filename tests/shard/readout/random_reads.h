@@ -13,9 +13,14 @@
 
 namespace scorecast::testing {
 
+/// A place among logits of up to about 15.
+inline proto::TokenPlace RandomPlace(std::mt19937& random, std::int32_t vocab_size) {
+  return {static_cast<float>(RandomInt(random, -15, 15)), RandomInt(random, 0, vocab_size)};
+}
+
 /// A plan that has `reads` reads and nothing else. Some have a normalizer, and some of these also
-/// the best tokens, a draw, a temperature, a target or its rank, or exclude their labels. Label
-/// lists have any length and order; some are shared, and ids occur in several lists.
+/// the best tokens, draws, masses, a temperature, a target or its rank, or exclude their labels.
+/// Label lists have any length and order; some are shared, and ids occur in several lists.
 inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
                                       std::int32_t vocab_size) {
   proto::ForwardPlan plan;
@@ -35,7 +40,16 @@ inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
     proto::PlanRead& read = plan.reads.back();
     if (normalizer && RandomInt(random, 0, 1) == 0) {
       read.draw = {random(), static_cast<std::uint32_t>(random())};
+      read.draw->count = RandomInt(random, 1, proto::Draw::kMostTokens);
+      if (RandomInt(random, 0, 2) == 0) {
+        read.draw->end = RandomPlace(random, vocab_size);
+      }
     }
+    read.mass_bins = normalizer && RandomInt(random, 0, 1) == 0;
+    for (int places = normalizer ? RandomInt(random, -3, 4) : 0; places > 0; --places) {
+      read.masses.places.push_back(RandomPlace(random, vocab_size));
+    }
+    read.masses.max = 20;
     if (normalizer && RandomInt(random, 0, 1) == 0) {
       read.temperature = static_cast<float>(RandomInt(random, 1, 30)) / 10;
     }

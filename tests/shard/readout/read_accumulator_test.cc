@@ -14,8 +14,8 @@
 
 #include <gtest/gtest.h>
 
-#include "proto/plan/gumbel.h"
 #include "shard/runtime/thread_pool.h"
+#include "tests/proto/plan/row_reads.h"
 #include "tests/shard/kernels/kernel_sets.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/rounding.h"
@@ -95,13 +95,27 @@ bool SameTop(const Tokens& a, const Tokens& b) {
 
 class ReadAccumulatorTest : public KernelsTest {
  protected:
+  proto::TokenPlace RandomPlace(std::int64_t columns) {
+    return {static_cast<float>(RandomInt(random_, -16, 16)),
+            RandomInt(random_, 0, static_cast<int>(columns) + 64)};
+  }
+
   proto::PlanRead RandomRead(std::int64_t columns) {
     proto::PlanRead read = {.normalizer = true};
     const int most = static_cast<int>(columns) + 20;
     read.top_k = RandomInt(random_, 0, 1) * RandomInt(random_, 1, RandomInt(random_, 1, most));
     if (RandomInt(random_, 0, 1) == 0) {
       read.draw = {random_(), static_cast<std::uint32_t>(random_())};
+      read.draw->count = RandomInt(random_, 1, proto::Draw::kMostTokens);
+      if (RandomInt(random_, 0, 1) == 0) {
+        read.draw->end = RandomPlace(columns);
+      }
     }
+    read.mass_bins = RandomInt(random_, 0, 1) == 0;
+    for (int places = RandomInt(random_, -2, 4); places > 0; --places) {
+      read.masses.places.push_back(RandomPlace(columns));
+    }
+    read.masses.max = 60;
     if (RandomInt(random_, 0, 1) == 0) {
       read.temperature = static_cast<float>(RandomInt(random_, 1, 30)) / 10;
     }
@@ -132,15 +146,10 @@ class ReadAccumulatorTest : public KernelsTest {
       EXPECT_EQ(*found.target_logit, logits[static_cast<std::size_t>(read.target - first_id)]);
     }
     float max = kNoScore;
-    std::pair<TokenId, double> drawn = {-1, -std::numeric_limits<double>::infinity()};
     const Tokens tokens =
         TokensOf(logits, first_id, read.excludes_labels ? labels : proto::LabelList());
     for (const auto& [id, logit] : tokens) {
       max = std::max(max, logit);
-      if (read.draw) {
-        const double sum = logit + proto::GumbelNoise(read.draw->seed, read.draw->step, id);
-        drawn = sum > drawn.second ? std::pair(id, sum) : drawn;
-      }
     }
     ASSERT_EQ(found.normalizers.size(), 1U);
     EXPECT_EQ(found.normalizers[0].max, max);
@@ -156,7 +165,61 @@ class ReadAccumulatorTest : public KernelsTest {
                 sum * (60 * testing::kUnitRoundoff + testing::kExpError +
                        testing::Gamma(testing::LaneSumDepth(kRangeColumns))));
     EXPECT_TRUE(SameTop(found.top, TopOf(tokens, read.top_k)));
-    EXPECT_EQ(found.drawn, drawn);
+    ExpectDrawn(found, read, vocabulary, logits, labels);
+  }
+
+  /// Draws and masses, against the plain reads of a row in which the slice's tokens have the first
+  /// ids.
+  void ExpectDrawn(const PartialLogits& found, proto::PlanRead read, Range vocabulary,
+                   std::vector<float> logits, const proto::LabelList& labels) const {
+    const auto first_id = static_cast<TokenId>(vocabulary.begin);
+    std::vector<TokenId> own;
+    for (const TokenId id : labels) {
+      if (vocabulary.Contains(id)) {
+        own.push_back(id);
+      }
+    }
+    // The tokens before the slice are left out like labels.
+    logits.insert(logits.begin(), static_cast<std::size_t>(first_id), 0);
+    std::vector<TokenId> left_out(static_cast<std::size_t>(first_id));
+    std::iota(left_out.begin(), left_out.end(), 0);
+    if (read.excludes_labels) {
+      left_out.insert(left_out.end(), own.begin(), own.end());
+    }
+    const float temperature = std::exchange(read.temperature, 1.0F);  // They are divided already.
+    read.excludes_labels = true;
+    read.target = -1;
+    read.ranks_target = false;
+    const proto::RowLogits row = proto::ReadRow(logits, read, left_out);
+    EXPECT_EQ(found.drawn, row.drawn);
+    ASSERT_EQ(found.masses.size(), row.masses.size());
+    for (std::size_t i = 0; i < row.masses.size(); ++i) {
+      // A unit for each range, and the rounding of its sum and of its exponentials' arguments.
+      const auto expected = static_cast<double>(row.masses[i]);
+      EXPECT_NEAR(static_cast<double>(found.masses[i]), expected,
+                  static_cast<double>(Ranges(vocabulary.size())) +
+                      expected * (60 * testing::kUnitRoundoff + testing::kExpError +
+                                  testing::Gamma(testing::LaneSumDepth(kRangeColumns))));
+    }
+    if (read.mass_bins) {
+      const proto::MassBins bins = proto::BinsOf(CountedTokens(logits, left_out), temperature);
+      EXPECT_EQ(found.mass_bins.highest, bins.highest);
+      ASSERT_EQ(found.mass_bins.masses.size(), bins.masses.size());
+      for (std::size_t i = 0; i < bins.masses.size(); ++i) {
+        // Each token's mass is rounded to a unit, of which it has about 2^23, after an exponential
+        // in float32.
+        const auto expected = static_cast<double>(bins.masses[i]);
+        EXPECT_NEAR(static_cast<double>(found.mass_bins.masses[i]), expected,
+                    expected * (2 * testing::kUnitRoundoff + testing::kExpError + 0x1p-23));
+      }
+    }
+  }
+
+  static Tokens CountedTokens(const std::vector<float>& logits,
+                              const std::vector<TokenId>& left_out) {
+    std::vector<TokenId> sorted = left_out;
+    std::ranges::sort(sorted);
+    return sorted.empty() ? TokensOf(logits, 0) : TokensOf(logits, 0, sorted);
   }
 
   std::mt19937 random_{11};
@@ -213,6 +276,8 @@ TEST_P(ReadAccumulatorTest, TilesChangeNoBits) {
       EXPECT_EQ(found.normalizers[0].sum_exp, alone.normalizers[0].sum_exp);
       EXPECT_EQ(found.top, alone.top);
       EXPECT_EQ(found.drawn, alone.drawn);
+      EXPECT_EQ(found.mass_bins, alone.mass_bins);
+      EXPECT_EQ(found.masses, alone.masses);
       EXPECT_EQ(found.target_rank, alone.target_rank);
     }
   }
@@ -233,7 +298,7 @@ TEST_P(ReadAccumulatorTest, NonFiniteLogitsShow) {
         const PartialLogits found =
             Collect(random_, kernels_, read, {}, {0, columns}, logits, pool);
         EXPECT_FALSE(std::isfinite(found.normalizers[0].sum_exp));
-        EXPECT_TRUE(std::isnan(found.drawn.second));
+        EXPECT_TRUE(std::isnan(found.drawn.at(0).sum));
         EXPECT_TRUE(SameTop(found.top, TopOf(TokensOf(logits, 0), read.top_k)));
       }
     }

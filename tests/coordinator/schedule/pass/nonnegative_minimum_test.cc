@@ -51,8 +51,8 @@ TEST(NonnegativeMinimum, MeetsTheConditionsOfKarushKuhnAndTucker) {
     const Problem problem = RandomProblem(random, 2 + i % 8);
     const UnknownsVector x = NonnegativeMinimum(problem.a, problem.b);
     for (std::size_t j = 0; j < kUnknowns; ++j) {
-      // The condition of A is at most 8 * 5 / 1e-3, and |x| at most |b| / 1e-3 < 1e5.
-      const double rounding = 1e5 * 4e4 * 10 * std::numeric_limits<double>::epsilon();
+      // The condition of A is at most 10 * 9 / 1e-3, and |x| at most |b| / 1e-3 < 1e5.
+      const double rounding = 1e5 * 9e4 * 10 * std::numeric_limits<double>::epsilon();
       ASSERT_GE(x[j], 0);
       ASSERT_GE(problem.Gradient(x, j), -rounding);
       if (x[j] > 0) {

@@ -36,6 +36,7 @@ struct Machine {
   double label = 1e-7;
   double product = 1e-6;
   double top = 1e-5;
+  double draw = 1e-4;
 
   PassCalibration Calibrate(const proto::ModelConfig& config,
                             const proto::PlanLimits& limits = kLimits) {
@@ -48,11 +49,14 @@ struct Machine {
           double seconds = pass + row * static_cast<double>(plan.tokens.size());
           labels.push_back(0);
           top_tokens.push_back(0);
+          draws.push_back(0);
           for (const proto::PlanRead& read : plan.reads) {
             const std::size_t of_read =
                 plan.label_lists[static_cast<std::size_t>(read.label_list)].size();
             labels.back() += of_read;
             top_tokens.back() += read.top_k;
+            draws.back() += read.draw && read.mass_bins ? 2 : 0;
+            seconds += read.draw && read.mass_bins ? 2 * draw : 0;
             seconds += (read.normalizer ? label : product) * static_cast<double>(of_read) +
                        top * static_cast<double>(read.top_k);
           }
@@ -70,21 +74,27 @@ struct Machine {
   std::vector<std::size_t> sequences;  ///< Of each computed plan.
   std::vector<std::size_t> labels;     ///< Of all reads of each computed plan.
   std::vector<std::int64_t> top_tokens;
+  std::vector<std::int64_t> draws;
 };
 
 TEST(PassCalibration, MeasuresPassesOfRisingSizes) {
   Machine machine;
   const PassCalibration calibration = machine.Calibrate(TinyModel());
   EXPECT_THAT(machine.rows,
-              ElementsAre(1, 1, 32, 32, 8, 8, 8, 8, 8, 8, 8, 8, 8, 128, 128, 512, 512));
-  EXPECT_THAT(machine.sequences, ElementsAre(1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 8, 1, 32));
+              ElementsAre(1, 1, 32, 32, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 128, 128, 512, 512));
+  EXPECT_THAT(machine.sequences,
+              ElementsAre(1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 8, 1, 32));
   EXPECT_THAT(machine.labels,
-              ElementsAre(0, 0, 0, 0, 800, 800, 800, 800, 800, 800, 0, 0, 0, 0, 0, 0, 0));
+              ElementsAre(0, 0, 0, 0, 800, 800, 800, 800, 800, 800, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
   EXPECT_THAT(machine.top_tokens,
-              ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 512, 512, 0, 0, 0, 0));
-  EXPECT_EQ(calibration.passes, 17);
-  const double seconds = 17 * machine.pass + 1418 * machine.row +
-                         3 * (800 * machine.label + 800 * machine.product + 512 * machine.top);
+              ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512, 512, 512, 0, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(machine.draws,
+              ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16, 16, 0, 0, 0, 0))
+      << "a draw and the sums of masses";
+  EXPECT_EQ(calibration.passes, 20);
+  const double seconds =
+      20 * machine.pass + 1442 * machine.row +
+      3 * (800 * machine.label + 800 * machine.product + 512 * machine.top + 16 * machine.draw);
   EXPECT_NEAR(calibration.seconds, seconds, 1e-6);
   // The passes are exact. The prior is far from them, so that the first predictions are off by up
   // to 100 % and the prior weighs about as much as a few of the passes at first.
@@ -108,12 +118,14 @@ TEST(PassCalibration, ShowsWhatReadsReturn) {
   expect({.labels = 100 * 2560}, 100 * 2560 * machine.label);
   expect({.products = 100 * 2560}, 100 * 2560 * machine.product);
   expect({.top = 100 * 50}, 100 * 50 * machine.top);
+  expect({.draws = 200}, 200 * machine.draw);
 }
 
 TEST(PassCalibration, EndsAfterASecond) {
   Machine machine{.pass = 0.03, .row = 0.002};
   const PassCalibration calibration = machine.Calibrate(TinyModel());
-  EXPECT_THAT(machine.rows, ElementsAre(1, 1, 32, 32, 8, 8, 128, 128)) << "512 rows take a second";
+  EXPECT_THAT(machine.rows, ElementsAre(1, 1, 32, 32, 8, 8, 8, 128, 128))
+      << "512 rows take a second";
   EXPECT_LT(calibration.seconds, 1);
 }
 
@@ -130,11 +142,12 @@ TEST(PassCalibration, StaysWithinLimitsAndPositions) {
   Machine machine;
   machine.Calibrate(config);
   EXPECT_THAT(machine.sequences,
-              ElementsAre(1, 1, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 64, 64));
+              ElementsAre(1, 1, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 64, 64));
 
   Machine small;
   small.Calibrate(TinyModel(), {.max_rows = 100, .max_reads = 1, .pass_kv_rows = 128});
-  EXPECT_THAT(small.rows, ElementsAre(1, 1, 32, 16, 1, 1, 1, 1, 1, 1, 1, 1, 1, 64)) << "one read";
+  EXPECT_THAT(small.rows, ElementsAre(1, 1, 32, 16, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 64))
+      << "one read";
 }
 
 TEST(PassCalibration, OfAClassifierReadsAClass) {
@@ -145,7 +158,7 @@ TEST(PassCalibration, OfAClassifierReadsAClass) {
 }
 
 TEST(PassCalibration, OfAClockThatStandsStillIsAnUncalibratedModel) {
-  Machine machine{.pass = 0, .row = 0, .label = 0, .product = 0, .top = 0};
+  Machine machine{.pass = 0, .row = 0, .label = 0, .product = 0, .top = 0, .draw = 0};
   const PassCalibration calibration = machine.Calibrate(TinyModel());
   EXPECT_EQ(calibration.seconds, 0);
   EXPECT_EQ(calibration.time_model.Seconds({.rows = 1}), PassTimeModel().Seconds({.rows = 1}));

@@ -58,7 +58,11 @@ class Bench {
     std::span<RowLogits> left = rows;
     for (SequenceRun* run : runs) {
       const std::size_t reads = run->reads_in_pass();
-      run->Take(left.first(reads));
+      std::vector<TokenChooser::Choice> choices;
+      for (const auto& [chooser, row] : run->RowsOfCompletions(left.first(reads))) {
+        choices.push_back(chooser->Take(*row));
+      }
+      run->Take(left.first(reads), choices);
       left = left.subspan(reads);
     }
     EXPECT_TRUE(left.empty());
@@ -100,6 +104,37 @@ Request Items(int query, const std::vector<int>& items) {
     texts.push_back(Text(static_cast<int>(texts.size()) + 2, length));
   }
   return ItemsRequest(Text(1, query), texts);
+}
+
+// Each pass has time for two reads of the prompt's last row, and for three steps.
+TEST(SequenceRun, CompletionsThatDoNotFitAPassTakeTurns) {
+  Bench bench({.max_rows = 64, .max_reads = 64, .pass_kv_rows = 128, .kept_kv_rows = 64 * 20});
+  constexpr std::size_t kCompletions = 10;
+  const Request request = PlainRequest(Text(1, 20), std::vector<std::int64_t>(kCompletions, 12));
+  const auto run = bench.Begin(request);
+  const PassBudget budget = {{.row = 1, .top = 2}, 20};
+  EXPECT_FALSE(run->FitsEmptyPass(budget));
+  const auto tokens = [&](std::size_t i) {
+    const auto& chooser = dynamic_cast<const Greedy&>(*request.generations[i].chooser);
+    return static_cast<int>(chooser.tokens().size());
+  };
+  int passes = 0;
+  for (; !run->is_done() && passes < 400; ++passes) {
+    PassBuilder pass(bench.limits, budget);
+    ASSERT_EQ(run->AddPart(pass, 64, /*seconds=*/10), Outcome::kAdded);
+    EXPECT_EQ(run->is_prompt_added(), passes > 1) << "reads that wait are no rows of the prompt";
+    const ForwardPlan plan = bench.Compute(std::move(pass), {run.get()});
+    EXPECT_LE(plan.reads.size(), 4U);
+    int fewest = tokens(0);
+    int most = tokens(0);
+    for (std::size_t i = 1; i < kCompletions; ++i) {
+      fewest = std::min(fewest, tokens(i));
+      most = std::max(most, tokens(i));
+    }
+    EXPECT_LE(most - fewest, 6) << "after pass " << passes;
+  }
+  EXPECT_TRUE(run->is_done());
+  EXPECT_LE(passes, 10 * 12 * 2 / 2);
 }
 
 TEST(SequenceRun, AddsWholeSequencesWithStorageInGranules) {

@@ -47,7 +47,7 @@ class Planner {
       return 0;
     }
     std::vector<proto::RowLogits> rows(plan->reads.size());
-    for (const JobPointer& job : planner_.PassDone(rows, Clock::time_point())) {
+    for (const JobPointer& job : planner_.PassDone(rows, {}, Clock::time_point())) {
       done_.push_back(job->ticket);
     }
     return plan->tokens.size();

@@ -113,6 +113,13 @@ TokenChooser::Choice HoldingChooser::Take(const proto::RowLogits& row) {
   return other_->Take(row);
 }
 
+void HoldingChooser::WaitUntilHeld() {
+  held_.get_future().wait();
+  while (!cluster_.next()) {  // The next pass is formed after the choice.
+    std::this_thread::yield();
+  }
+}
+
 namespace {
 
 Request ChosenBy(const std::shared_ptr<HoldingChooser>& chooser, Request request) {

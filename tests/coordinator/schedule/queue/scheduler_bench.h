@@ -102,7 +102,7 @@ class HoldingChooser : public TokenChooser {
   proto::RowRead Wanted() const override { return other_->Wanted(); }
   const proto::LabelList& Labels() const override { return other_->Labels(); }
   Choice Take(const proto::RowLogits& row) override;
-  void WaitUntilHeld() { held_.get_future().wait(); }
+  void WaitUntilHeld();
 
  private:
   std::shared_ptr<TokenChooser> other_;

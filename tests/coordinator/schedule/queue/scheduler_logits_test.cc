@@ -98,7 +98,12 @@ TEST(SchedulerLogits, ReadsCountForEveryRank) {
   const proto::RowRead labels{};
   EXPECT_EQ(proto::ReadBytes(labels, 7, limits), 7 * 4);
   const proto::RowRead drawn{.normalizer = true, .top_k = 5, .draw = proto::Draw{}};
-  EXPECT_EQ(proto::ReadBytes(drawn, 7, limits), 7 * 4 + 3 * (12 + 12) + 3 * 5 * 8);
+  EXPECT_EQ(proto::ReadBytes(drawn, 7, limits), 7 * 4 + 3 * (12 + 16) + 3 * 5 * 8);
+  const proto::RowRead masses{.normalizer = true,
+                              .draw = proto::Draw{.count = 8},
+                              .mass_bins = true,
+                              .masses = {.places = {{0, 1}, {0, 2}}}};
+  EXPECT_EQ(proto::ReadBytes(masses, 0, limits), 3 * (12 + 8 * 16 + 4 + 512 * 8 + 2 * 8));
   const proto::RowRead all{.normalizer = true, .top_k = 60};
   EXPECT_EQ(proto::ReadBytes(all, 0, limits), 3 * 12 + kVocabSize * 8);
   const proto::RowRead target{.normalizer = true, .target = 9};
@@ -106,7 +111,7 @@ TEST(SchedulerLogits, ReadsCountForEveryRank) {
   const proto::RowRead ranked{.normalizer = true, .target = 9, .ranks_target = true};
   EXPECT_EQ(proto::ReadBytes(ranked, 0, limits), 3 * (12 + 4) + 4) << "each rank has a count";
   EXPECT_EQ(proto::LargestReadBytes(limits),
-            kVocabSize * 4 + 3 * (12 + 12 + 4) + kVocabSize * 8 + 4);
+            kVocabSize * 4 + 3 * (12 + 8 * 16 + 4 + 4 + 512 * 8 + 9 * 8) + kVocabSize * 8 + 4);
 }
 
 TEST(SchedulerLogits, SequencesThatShareTheirLabelsPutThemIntoAPlanOnce) {

@@ -1,0 +1,326 @@
+#include "coordinator/generate/nucleus_draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "proto/base/check.h"
+#include "proto/plan/gumbel.h"
+
+namespace scorecast::coordinator {
+namespace {
+
+using proto::MassBins;
+using proto::PlaceMasses;
+using proto::TokenPlace;
+
+constexpr TokenId kLastId = std::numeric_limits<TokenId>::max();
+
+/// The relative error of masses of bins, and of the row's whole mass, is far below this: they are
+/// sums of exponentials in float32.
+constexpr double kBinError = 1e-5;
+
+/// Whether the tokens with this mass are all that are kept, so that the next one is left out. The
+/// best token is always kept.
+bool Reaches(double mass, double wanted) { return mass > 0 && mass >= wanted; }
+
+/// The ranks' place before which the same tokens stand.
+TokenPlace PlaceOf(const TokenLogit& place) {
+  auto logit = static_cast<float>(place.second);
+  if (double{logit} == place.second) {
+    return {logit, place.first};
+  }
+  if (double{logit} < place.second) {
+    logit = std::nextafter(logit, std::numeric_limits<float>::max());
+  }
+  return {logit, kLastId};  // The float above is better than the place, whatever the id.
+}
+
+bool IsDrawnBefore(const Candidate& a, const Candidate& b) {
+  return a.sum != b.sum ? a.sum > b.sum : a.token.first < b.token.first;
+}
+
+}  // namespace
+
+bool IsBetterToken(const TokenLogit& a, const TokenLogit& b) {
+  return a.second != b.second ? a.second > b.second : a.first < b.first;
+}
+
+std::vector<Candidate> DrawBest(std::span<const TokenLogit> tokens, std::uint64_t seed,
+                                std::uint32_t step, std::size_t count,
+                                const std::optional<TokenLogit>& end) {
+  std::vector<Candidate> best;
+  for (const TokenLogit& token : tokens) {
+    if (end && !IsBetterToken(token, *end)) {
+      continue;
+    }
+    const double uniform = proto::GumbelUniform(seed, step, token.first);
+    // The noise -ln(-ln u) is at least t only if 1 - u <= -ln u <= exp(-t). The margin is larger
+    // than rounding errors.
+    if (best.size() == count &&
+        1 - uniform > std::exp(token.second - best.back().sum) * (1 + 1e-9)) {
+      continue;
+    }
+    const Candidate candidate = {token, token.second + proto::GumbelOf(uniform)};
+    if (best.size() == count && !IsDrawnBefore(candidate, best.back())) {
+      continue;
+    }
+    if (best.size() == count) {
+      best.pop_back();
+    }
+    best.insert(std::ranges::upper_bound(best, candidate, &IsDrawnBefore), candidate);
+  }
+  return best;
+}
+
+NucleusDraw::NucleusDraw(const SamplingOptions& options, std::uint32_t step)
+    : top_p_(options.top_p),
+      min_p_(options.min_p),
+      seed_(options.seed.value()),
+      step_(step),
+      bin_width_(proto::MassBinWidth(static_cast<float>(options.temperature))) {}
+
+void NucleusDraw::Ask(proto::RowRead& read) const {
+  proto::Draw draw = {.seed = seed_, .step = step_, .count = proto::Draw::kMostTokens};
+  if (!has_begun_) {
+    read.mass_bins = top_p_ < 1;
+  } else {
+    if (left_out_) {
+      draw.end = PlaceOf(*left_out_);
+    }
+    read.masses.max = others_max_;
+    read.masses.places.clear();
+    for (const TokenLogit& place : asked_) {
+      read.masses.places.push_back(PlaceOf(place));
+    }
+  }
+  read.draw = draw;
+}
+
+std::optional<TokenId> NucleusDraw::Take(const proto::RowLogits& read,
+                                         std::span<const TokenLogit> adjusted, bool has_others) {
+  const Row row = {read, adjusted, has_others && read.sum_exp > 0};
+  if (has_begun_) {
+    Learn(row);
+  } else {
+    Begin(row);
+  }
+  for (bool is_read_used = false;;) {
+    if (candidates_.empty()) {
+      if (is_read_used && row.has_others) {
+        break;  // Draws among better tokens are needed.
+      }
+      SetCandidates(row);
+      is_read_used = true;
+    }
+    if (const auto token = FirstKept(row)) {
+      return token;
+    }
+    FindEnd(row);
+    if (!candidates_.empty()) {
+      break;  // The bins do not tell whether the best of them is kept.
+    }
+  }
+  for (const Candidate& candidate : candidates_) {
+    asked_.push_back(candidate.token);
+  }
+  if (AsksForKeptMass()) {
+    asked_.push_back(EndOfMinP());
+  }
+  return std::nullopt;
+}
+
+void NucleusDraw::Begin(const Row& row) {
+  has_begun_ = true;
+  max_ = -std::numeric_limits<double>::infinity();
+  for (const TokenLogit& token : row.adjusted) {
+    max_ = std::max(max_, token.second);
+  }
+  if (row.has_others) {
+    others_max_ = row.read.max;
+    max_ = std::max(max_, double{others_max_});
+    others_mass_ = row.read.sum_exp * std::exp(others_max_ - max_);
+  }
+  proto::Check(std::isfinite(max_), "a token may be chosen");
+  if (top_p_ >= 1) {
+    return;
+  }
+  for (const TokenLogit& token : row.adjusted) {
+    adjusted_mass_ += std::exp(token.second - max_);
+  }
+  const MassBins& bins = row.read.mass_bins;
+  // The outermost bins, which hold all logits beyond them, tell nothing.
+  if (row.has_others && bins.highest < MassBins::kMostBin &&
+      bins.highest > std::ssize(bins.masses) - MassBins::kMostBin) {
+    highest_bin_ = bins.highest;
+    mass_above_.push_back(0);
+    for (std::size_t i = 0; i < bins.masses.size(); ++i) {
+      const double lowest_logit = (bins.highest - static_cast<double>(i)) * double{bin_width_};
+      mass_above_.push_back(mass_above_.back() +
+                            std::ldexp(static_cast<double>(bins.masses[i]), -MassBins::kUnitBits) *
+                                std::exp(lowest_logit - max_));
+    }
+  }
+}
+
+bool NucleusDraw::AsksForKeptMass() const { return min_p_ > 0 && top_p_ < 1 && !kept_mass_; }
+
+void NucleusDraw::Learn(const Row& row) {
+  proto::Check(row.read.masses.size() == asked_.size(), "all masses are read that are asked for");
+  const double unit = std::ldexp(std::exp(others_max_ - max_), -PlaceMasses::kUnitBits);
+  const auto before = [&](std::size_t i) {
+    return static_cast<double>(row.read.masses[i]) * unit + AdjustedBefore(row, asked_[i]);
+  };
+  if (AsksForKeptMass()) {
+    kept_mass_ = before(asked_.size() - 1);
+    asked_.pop_back();
+  }
+  const double wanted = Wanted(row).least;
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    if (!Reaches(before(i), wanted)) {
+      kept_ = !kept_ || IsBetterToken(*kept_, asked_[i]) ? asked_[i] : *kept_;
+    } else {
+      LeaveOut(asked_[i]);
+    }
+  }
+  asked_.clear();
+}
+
+void NucleusDraw::SetCandidates(const Row& row) {
+  constexpr auto kCount = static_cast<std::size_t>(proto::Draw::kMostTokens);
+  candidates_ = DrawBest(row.adjusted, seed_, step_, kCount, left_out_);
+  // Tokens with smaller sums may be better than those of the other list that are not known.
+  double least = candidates_.size() == kCount ? candidates_.back().sum
+                                              : -std::numeric_limits<double>::infinity();
+  if (row.has_others) {
+    const std::vector<proto::DrawnToken>& drawn = row.read.drawn;
+    for (const proto::DrawnToken& token : drawn) {
+      candidates_.push_back({{token.id, token.logit}, token.sum, /*is_other=*/true});
+    }
+    least = drawn.size() == kCount ? std::max(least, drawn.back().sum) : least;
+  }
+  std::erase_if(candidates_, [&](const Candidate& candidate) {
+    return candidate.sum < least || IsLeftOut(candidate.token);
+  });
+  std::ranges::sort(candidates_, &IsDrawnBefore);
+  candidates_.resize(std::min(candidates_.size(), kCount));
+}
+
+std::optional<TokenId> NucleusDraw::FirstKept(const Row& row) {
+  while (!candidates_.empty()) {
+    switch (Judge(row, candidates_.front())) {
+      case Verdict::kKept:
+        return candidates_.front().token.first;
+      case Verdict::kLeftOut:
+        LeaveOut(candidates_.front().token);
+        break;
+      case Verdict::kUnknown:
+        return std::nullopt;
+    }
+    std::erase_if(candidates_, [&](const Candidate& other) { return IsLeftOut(other.token); });
+  }
+  return std::nullopt;
+}
+
+NucleusDraw::Verdict NucleusDraw::Judge(const Row& row, const Candidate& candidate) const {
+  if (IsLeftOut(candidate.token) || (min_p_ > 0 && !IsBetterToken(candidate.token, EndOfMinP()))) {
+    return Verdict::kLeftOut;
+  }
+  if (top_p_ >= 1 || (kept_ && !IsBetterToken(*kept_, candidate.token))) {
+    return Verdict::kKept;
+  }
+  Mass before = Before(row, candidate.token);
+  const Mass wanted = Wanted(row);
+  if (before.least == before.most && wanted.least == wanted.most) {
+    return Reaches(before.least, wanted.least) ? Verdict::kLeftOut : Verdict::kKept;
+  }
+  if (candidate.is_other) {  // It is in its bin itself, and often alone.
+    before.most = std::max(before.most - std::exp(candidate.token.second - max_), before.least);
+  }
+  if (before.most * (1 + kBinError) < wanted.least * (1 - kBinError)) {
+    return Verdict::kKept;
+  }
+  return before.least * (1 - kBinError) > wanted.most * (1 + kBinError) ? Verdict::kLeftOut
+                                                                        : Verdict::kUnknown;
+}
+
+void NucleusDraw::FindEnd(const Row& row) {
+  if (min_p_ > 0) {
+    LeaveOut(EndOfMinP());
+  }
+  if (top_p_ >= 1 || mass_above_.empty()) {
+    return;
+  }
+  const double wanted = Wanted(row).most * (1 + kBinError);
+  const auto bottom_of = [&](std::size_t bins) {
+    return TokenLogit{kLastId, (highest_bin_ + 1 - static_cast<double>(bins)) * bin_width_};
+  };
+  // The fewest of the highest bins that have what is wanted.
+  std::size_t begin = 0;
+  std::size_t end = mass_above_.size();
+  while (begin < end) {
+    const std::size_t bins = (begin + end) / 2;
+    const double mass = mass_above_[bins] * (1 - kBinError) + AdjustedBefore(row, bottom_of(bins));
+    if (mass > wanted) {
+      end = bins;
+    } else {
+      begin = bins + 1;
+    }
+  }
+  if (begin < mass_above_.size()) {
+    LeaveOut(bottom_of(begin));
+  }
+}
+
+void NucleusDraw::LeaveOut(const TokenLogit& place) {
+  if (!left_out_ || IsBetterToken(place, *left_out_)) {
+    left_out_ = place;
+  }
+}
+
+NucleusDraw::Mass NucleusDraw::OthersBefore(const TokenLogit& place) const {
+  if (mass_above_.empty()) {
+    return {0, others_mass_};
+  }
+  const double bins_above = highest_bin_ - std::floor(place.second / bin_width_);
+  if (bins_above < 0) {
+    return {0, 0};
+  }
+  const auto last = mass_above_.size() - 1;
+  if (bins_above >= static_cast<double>(last)) {
+    return {mass_above_[last], std::max(mass_above_[last], others_mass_)};
+  }
+  const auto bins = static_cast<std::size_t>(bins_above);
+  return {mass_above_[bins], mass_above_[bins + 1]};
+}
+
+double NucleusDraw::AdjustedBefore(const Row& row, const TokenLogit& place) const {
+  double mass = 0;
+  for (const TokenLogit& token : row.adjusted) {
+    mass += IsBetterToken(token, place) ? std::exp(token.second - max_) : 0;
+  }
+  return mass;
+}
+
+NucleusDraw::Mass NucleusDraw::Before(const Row& row, const TokenLogit& place) const {
+  Mass mass = OthersBefore(place);
+  const double adjusted = AdjustedBefore(row, place);
+  mass.least += adjusted;
+  mass.most += adjusted;
+  return mass;
+}
+
+NucleusDraw::Mass NucleusDraw::Wanted(const Row& row) const {
+  Mass all = {others_mass_ + adjusted_mass_, others_mass_ + adjusted_mass_};
+  if (kept_mass_) {
+    all = {*kept_mass_, *kept_mass_};
+  } else if (min_p_ > 0) {
+    all = Before(row, EndOfMinP());
+  }
+  return {top_p_ * all.least, top_p_ * all.most};
+}
+
+TokenLogit NucleusDraw::EndOfMinP() const { return {kLastId, max_ + std::log(min_p_)}; }
+
+}  // namespace scorecast::coordinator
