@@ -1,6 +1,7 @@
 #include "coordinator/generate/nucleus_draw.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -20,6 +21,8 @@ constexpr TokenId kLastId = std::numeric_limits<TokenId>::max();
 /// The relative error of masses of bins, and of the row's whole mass, is far below this: they are
 /// sums of exponentials in float32.
 constexpr double kBinError = 1e-5;
+/// More mass below the lowest bin means that the bins are too narrow.
+constexpr double kCutMass = 1e-3;
 
 /// Whether the tokens with this mass are all that are kept, so that the next one is left out. The
 /// best token is always kept.
@@ -74,17 +77,42 @@ std::vector<Candidate> DrawBest(std::span<const TokenLogit> tokens, std::uint64_
   return best;
 }
 
-NucleusDraw::NucleusDraw(const SamplingOptions& options, std::uint32_t step)
+NucleusDraw::NucleusDraw(const SamplingOptions& options, std::uint32_t step, float bin_width)
     : top_p_(options.top_p),
       min_p_(options.min_p),
       seed_(options.seed.value()),
       step_(step),
-      bin_width_(proto::MassBinWidth(static_cast<float>(options.temperature))) {}
+      bin_width_(bin_width),
+      next_bin_width_(bin_width) {}
+
+float NucleusDraw::FirstBinWidth(double temperature) {
+  // 1/16 of a logit before the division, rounded down, and at most 1/16 after it.
+  constexpr int kWidthBits = 4;
+  constexpr int kMostWidthBits = 120;
+  const double above = std::ceil(std::log2(std::max(temperature, 1.0)));
+  return std::ldexp(1.0F, -static_cast<int>(std::min<double>(kWidthBits + above, kMostWidthBits)));
+}
+
+void NucleusDraw::ChooseNextWidth(std::size_t used_bins) {
+  constexpr std::size_t kWanted = MassBins::kCount / 2;
+  constexpr float kWidest = 0x1p-4F;
+  const bool is_cut = mass_above_.back() < (1 - kCutMass) * others_mass_;
+  if (is_cut) {
+    next_bin_width_ = std::min(4 * bin_width_, std::max(kWidest, bin_width_));
+  } else if (2 * used_bins <= kWanted) {
+    // Bins are much wider than the last place of a logit.
+    const float narrowest =
+        std::ldexp(1.0F, std::ilogb(std::max(std::abs(others_max_), 1e-30F)) - 20);
+    const auto factor =
+        static_cast<float>(std::bit_floor(kWanted / std::max<std::size_t>(used_bins, 1)));
+    next_bin_width_ = std::max(bin_width_ / factor, std::min(narrowest, bin_width_));
+  }
+}
 
 void NucleusDraw::Ask(proto::RowRead& read) const {
   proto::Draw draw = {.seed = seed_, .step = step_, .count = proto::Draw::kMostTokens};
   if (!has_begun_) {
-    read.mass_bins = top_p_ < 1;
+    read.bin_width = top_p_ < 1 ? bin_width_ : 0;
   } else {
     if (left_out_) {
       draw.end = PlaceOf(*left_out_);
@@ -155,12 +183,15 @@ void NucleusDraw::Begin(const Row& row) {
       bins.highest > std::ssize(bins.masses) - MassBins::kMostBin) {
     highest_bin_ = bins.highest;
     mass_above_.push_back(0);
+    std::size_t used_bins = 0;
     for (std::size_t i = 0; i < bins.masses.size(); ++i) {
       const double lowest_logit = (bins.highest - static_cast<double>(i)) * double{bin_width_};
       mass_above_.push_back(mass_above_.back() +
                             std::ldexp(static_cast<double>(bins.masses[i]), -MassBins::kUnitBits) *
                                 std::exp(lowest_logit - max_));
+      used_bins = bins.masses[i] > 0 ? i + 1 : used_bins;
     }
+    ChooseNextWidth(used_bins);
   }
 }
 

@@ -44,7 +44,14 @@ std::vector<Candidate> DrawBest(std::span<const TokenLogit> tokens, std::uint64_
 class NucleusDraw {
  public:
   /// A draw for the token at `step`, which has a seed. The logits are divided by the temperature.
-  NucleusDraw(const SamplingOptions& options, std::uint32_t step);
+  /// `bin_width` is that of the bins that are read, a power of two.
+  NucleusDraw(const SamplingOptions& options, std::uint32_t step, float bin_width);
+
+  /// The width of a completion's first bins.
+  static float FirstBinWidth(double temperature);
+  /// The width for the next row of the same completion, whose mass is probably spread as that of
+  /// this one: over about half of the bins.
+  float NextBinWidth() const { return next_bin_width_; }
 
   /// Adds what is to be read of the row.
   void Ask(proto::RowRead& read) const;
@@ -70,6 +77,7 @@ class NucleusDraw {
   };
 
   void Begin(const Row& row);
+  void ChooseNextWidth(std::size_t used_bins);
   /// Learns from masses that were asked for.
   void Learn(const Row& row);
   /// Whether the mass is asked for that `min_p` keeps.
@@ -101,6 +109,7 @@ class NucleusDraw {
   const std::uint64_t seed_;
   const std::uint32_t step_;
   const float bin_width_;
+  float next_bin_width_;
 
   bool has_begun_ = false;
   double max_ = 0;        ///< The largest logit.

@@ -65,6 +65,7 @@ TokenSampler::TokenSampler(const SamplingOptions& options, std::int64_t vocab_si
     read_ = options.top_k;
   } else if (options.top_p < 1 || options.min_p > 0) {
     candidates_ = Candidates::kNucleus;
+    bin_width_ = NucleusDraw::FirstBinWidth(options.temperature);
     read_ = options.top_p < kFewTokens ? std::min(kFewRead, vocab_size) : 0;
   } else {
     candidates_ = Candidates::kAll;
@@ -85,7 +86,7 @@ proto::RowRead TokenSampler::Wanted(std::uint32_t step) const {
     read.draw = proto::Draw{seed_, step};
   }
   if (candidates_ == Candidates::kNucleus) {
-    (nucleus_ ? *nucleus_ : NucleusDraw(options_, step)).Ask(read);
+    (nucleus_ ? *nucleus_ : NucleusDraw(options_, step, bin_width_)).Ask(read);
   }
   read.excludes_labels = !Labels().empty();
   return read;
@@ -126,10 +127,11 @@ std::optional<TokenId> TokenSampler::Choose(const proto::RowLogits& row,
         return token;
       }
     }
-    nucleus_.emplace(options_, step);
+    nucleus_.emplace(options_, step, bin_width_);
   }
   const auto token = nucleus_->Take(row, adjusted, !adjustments_.excludes_others());
   if (token) {
+    bin_width_ = nucleus_->NextBinWidth();
     nucleus_.reset();
   }
   return token;

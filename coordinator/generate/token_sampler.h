@@ -59,6 +59,7 @@ class TokenSampler {
   std::uint64_t seed_ = 0;
   std::int64_t vocab_size_;
   std::int64_t read_ = 0;               ///< Number of best tokens to read.
+  float bin_width_ = 0;                 ///< Of the next row's bins.
   std::optional<NucleusDraw> nucleus_;  ///< While more of a row must be read.
   TokenAdjustments adjustments_;
 };

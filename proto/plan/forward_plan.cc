@@ -87,7 +87,7 @@ std::int64_t LargestReadBytes(const PlanLimits& limits) {
                       .draw = Draw{.count = Draw::kMostTokens},
                       .target = 0,
                       .ranks_target = true,
-                      .mass_bins = true,
+                      .bin_width = 1,
                       .masses = {.places = std::vector<TokenPlace>(PlaceMasses::kMostPlaces)}};
   return ReadBytes(read, static_cast<std::size_t>(limits.vocabulary), limits);
 }

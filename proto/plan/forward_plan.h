@@ -82,7 +82,7 @@ struct PlanRead {
   TokenId target = -1;  ///< As RowRead::target.
   bool excludes_labels = false;
   bool ranks_target = false;
-  bool mass_bins = false;
+  float bin_width = 0;
   PlaceMasses masses;
   std::int32_t first_row = -1;  ///< Index of the first row of this pass that is pooled.
   bool raw = false;
@@ -215,7 +215,7 @@ std::int64_t ReadBytes(const Read& read, std::size_t labels, const PlanLimits& l
   if (read.normalizer) {
     bytes += std::max(limits.ranks, limits.normalizers) * kNormalizer;
     bytes += read.draw ? std::int64_t{read.draw->count} * limits.ranks * kDrawn : 0;
-    bytes += read.mass_bins ? limits.ranks * MassBins::kBytes : 0;
+    bytes += read.bin_width > 0 ? limits.ranks * MassBins::kBytes : 0;
     bytes +=
         static_cast<std::int64_t>(read.masses.places.size() * sizeof(std::uint64_t)) * limits.ranks;
     bytes += std::min(std::int64_t{read.top_k} * limits.ranks, limits.vocabulary) * kToken;

@@ -1,15 +1,9 @@
 #include "proto/plan/mass_bins.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace scorecast::proto {
 namespace {
-
-/// The width is 2^-kWidthBits.
-constexpr int kWidthBits = 4;
-/// With more bits, the width and its inverse would leave the range of float.
-constexpr int kMostWidthBits = 120;
 
 template <typename Mass>
 void AddTo(MassBins& bins, std::int32_t first, std::span<const Mass> more) {
@@ -25,12 +19,13 @@ void AddTo(MassBins& bins, std::int32_t first, std::span<const Mass> more) {
     bins.highest = first;
   }
   const std::int64_t below = std::int64_t{bins.highest} - first;
-  for (std::size_t i = 0; i < more.size(); ++i) {
-    const std::int64_t at = below + static_cast<std::int64_t>(i);
-    if (at >= std::ssize(bins.masses)) {
-      return;
-    }
-    bins.masses[static_cast<std::size_t>(at)] += more[i];
+  const std::int64_t count = std::min(std::ssize(more), std::ssize(bins.masses) - below);
+  if (count <= 0) {
+    return;
+  }
+  std::uint64_t* const masses = bins.masses.data() + below;
+  for (std::int64_t i = 0; i < count; ++i) {
+    masses[i] += more[static_cast<std::size_t>(i)];
   }
 }
 
@@ -44,14 +39,6 @@ void MassBins::Add(const MassBins& more) {
 
 void MassBins::Add(std::int32_t first, std::span<const std::uint32_t> more) {
   AddTo(*this, first, more);
-}
-
-float MassBinWidth(float temperature) {
-  int exponent = 0;
-  // temperature = fraction · 2^exponent, with a fraction of at least 1/2 and below 1.
-  const float fraction = std::frexp(temperature, &exponent);
-  const int above = std::max(fraction == 0.5F ? exponent - 1 : exponent, 0);
-  return std::ldexp(1.0F, -std::min(kWidthBits + above, kMostWidthBits));
 }
 
 }  // namespace scorecast::proto

@@ -13,7 +13,7 @@ namespace scorecast::proto {
 /// of exp(logit - b · width) in units of 2^-kUnitBits. Integers are summed, so the order of threads
 /// and ranks does not matter.
 struct MassBins {
-  static constexpr std::size_t kCount = 512;
+  static constexpr std::size_t kCount = 256;
   static constexpr int kUnitBits = 23;
   /// In a message of a rank.
   static constexpr std::int64_t kBytes = sizeof(std::int32_t) + kCount * sizeof(std::uint64_t);
@@ -36,10 +36,5 @@ struct MassBins {
 
   bool operator==(const MassBins&) const = default;
 };
-
-/// The width of the bins of a row whose logits are divided by `temperature`: a power of two, so
-/// that the bounds of bins are exact. It is 1/16 up to a temperature of 1; above, between 1/32 and
-/// 1/16 of a logit before the division.
-float MassBinWidth(float temperature);
 
 }  // namespace scorecast::proto

@@ -118,8 +118,10 @@ struct RowRead {
   bool excludes_labels = false;
   /// Asks for the target's rank as well (RowLogits::target_rank). Needs `target`.
   bool ranks_target = false;
-  bool mass_bins = false;  ///< Asks for RowLogits::mass_bins. Needs `normalizer`.
-  PlaceMasses masses;      ///< Places, if there are any, need `normalizer`.
+  /// If it is above 0, asks for RowLogits::mass_bins of this width, a power of two. Needs
+  /// `normalizer`.
+  float bin_width = 0;
+  PlaceMasses masses;  ///< Places, if there are any, need `normalizer`.
   /// If it is not -1, the model has a ReadHead, which pools the rows from `first_row` to `row`.
   /// They are rows of one segment, and of no other read. Of the fields above, only `row` is used.
   std::int32_t first_row = -1;

@@ -170,7 +170,7 @@ void WriteRead(Writer& writer, const PlanRead& read) {
     writer.Value(read.draw->count);
     WritePlace(writer, read.draw->end);
   }
-  writer.Value(read.mass_bins);
+  writer.Value(read.bin_width);
   writer.Value(read.masses.max);
   writer.List(read.masses.places, [&](const TokenPlace& place) { WritePlace(writer, place); });
   writer.Value(read.target);
@@ -200,7 +200,7 @@ PlanRead ReadRead(Reader& reader) {
     draw.count = reader.Value<std::int32_t>();
     draw.end = ReadPlace(reader);
   }
-  read.mass_bins = reader.Value<bool>();
+  read.bin_width = reader.Value<float>();
   read.masses.max = reader.Value<float>();
   read.masses.places = reader.List<TokenPlace>([&] { return ReadPlace(reader); });
   read.target = reader.Value<TokenId>();

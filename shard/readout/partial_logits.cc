@@ -99,7 +99,7 @@ PartialLogitsLayout LayOutPartialLogits(const proto::ForwardPlan& plan, proto::R
       layout.bytes += static_cast<std::size_t>(OwnedTop(read, vocabulary, labels)) *
                       (sizeof(TokenId) + sizeof(float));
       layout.bytes += DrawnBytes(read);
-      layout.bytes += read.mass_bins ? static_cast<std::size_t>(MassBins::kBytes) : 0;
+      layout.bytes += read.bin_width > 0 ? static_cast<std::size_t>(MassBins::kBytes) : 0;
       layout.bytes += read.masses.places.size() * sizeof(std::uint64_t);
       layout.bytes += vocabulary.Contains(read.target) ? sizeof(float) : 0;
       layout.bytes += read.ranks_target ? sizeof(PartialLogits::target_rank) : 0;
@@ -127,7 +127,7 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
       Put(token.logit, bytes);
       Put(token.sum, bytes);
     }
-    if (read.mass_bins) {
+    if (read.bin_width > 0) {
       Put(part.mass_bins.highest, bytes);
       for (std::size_t i = 0; i < MassBins::kCount; ++i) {
         Put(part.mass_bins.masses.empty() ? std::uint64_t{0} : part.mass_bins.masses[i], bytes);
@@ -186,7 +186,7 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
         row.top.emplace_back(id, Take<float>(from));
       }
       TakeDrawn(read, from, row.drawn);
-      if (read.mass_bins) {
+      if (read.bin_width > 0) {
         row.mass_bins.Add(TakeMassBins(from));
       }
       TakeMasses(read, from, row.masses);

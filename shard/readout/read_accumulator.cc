@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <ranges>
 #include <utility>
 
@@ -38,7 +39,7 @@ ReadAccumulator::ReadAccumulator(const Kernels& kernels, const proto::PlanRead& 
       top_k_(static_cast<std::size_t>(
           OwnedTop(read, vocabulary, static_cast<std::int64_t>(labels.size())))),
       divided_target_(target_logit / read.temperature),
-      bins_of_logit_(1 / proto::MassBinWidth(read.temperature)),
+      bins_of_logit_(read.bin_width > 0 ? 1 / read.bin_width : 0),
       masses_(read.masses.places.size()),
       best_draws_(read.draw ? read.draw->count : 1) {
   part_.label_logits.resize(labels.size());
@@ -97,8 +98,8 @@ void ReadAccumulator::AddRange(Range columns, const float* logits) {
     FindDraw(columns, logits, static_cast<float>(sum_exp));
   }
   // A row that is not finite shows in its normalizer, and nothing else of it is used.
-  if (read_.mass_bins && std::isfinite(sum_exp)) {
-    AddMassBins(columns.size(), logits);
+  if (read_.bin_width > 0 && std::isfinite(sum_exp)) {
+    AddMassBins(columns.size(), logits, max);
   }
   if (!masses_.empty() && std::isfinite(sum_exp)) {
     AddMasses(columns, logits, max);
@@ -179,24 +180,28 @@ void ReadAccumulator::FindDraw(Range columns, const float* logits, float sum_exp
   least_drawn_.store(best_draws_.least(), std::memory_order_relaxed);
 }
 
-void ReadAccumulator::AddMassBins(std::int64_t columns, const float* logits) {
+void ReadAccumulator::AddMassBins(std::int64_t columns, const float* logits, float max) {
   std::array<std::int32_t, kRangeColumns> bins;
   std::array<std::uint32_t, kRangeColumns> masses;
   kernels_.mass_bins(logits, columns, bins_of_logit_, bins.data(), masses.data());
-  // The bins of the range, the highest one first. The sum of a range is below 2^32.
-  const std::int32_t highest = *std::max_element(bins.begin(), bins.begin() + columns);
-  std::array<std::uint32_t, proto::MassBins::kCount> of_range = {};
-  std::uint32_t used = 0;
+  std::int32_t highest = 0;
+  std::uint32_t of_max = 0;
+  kernels_.mass_bins(&max, 1, bins_of_logit_, &highest, &of_max);
+  // The bins of the range, the highest one first, and behind them all that are too low. The sum of
+  // a range is below 2^32.
+  constexpr std::int64_t kCount = proto::MassBins::kCount;
+  std::array<std::uint32_t, kCount + 1> of_range = {};
   for (std::int64_t i = 0; i < columns; ++i) {
-    const auto at =
-        static_cast<std::uint32_t>(std::int64_t{highest} - bins[static_cast<std::size_t>(i)]);
-    if (at < of_range.size()) {
-      of_range[at] += masses[static_cast<std::size_t>(i)];
-      used = std::max(used, at + 1);
-    }
+    const std::int64_t below = std::int64_t{highest} - bins[static_cast<std::size_t>(i)];
+    of_range[static_cast<std::size_t>(std::min(below, kCount))] +=
+        masses[static_cast<std::size_t>(i)];
   }
+  const std::int32_t lowest =
+      std::accumulate(bins.begin(), bins.begin() + columns, highest,
+                      [](std::int32_t a, std::int32_t b) { return std::min(a, b); });
+  const std::int64_t used = std::min(std::int64_t{highest} - lowest + 1, kCount);
   const std::lock_guard lock(mutex_);
-  part_.mass_bins.Add(highest, std::span(of_range).first(used));
+  part_.mass_bins.Add(highest, std::span(of_range).first(static_cast<std::size_t>(used)));
 }
 
 void ReadAccumulator::AddMasses(Range columns, const float* logits, float max) {

@@ -69,7 +69,7 @@ class ReadAccumulator {
   void AddRange(proto::Range columns, const float* logits);
   void FindTop(proto::Range columns, const float* logits, float max, const Excluded& excluded);
   void FindDraw(proto::Range columns, const float* logits, float sum_exp);
-  void AddMassBins(std::int64_t columns, const float* logits);
+  void AddMassBins(std::int64_t columns, const float* logits, float max);
   void AddMasses(proto::Range columns, const float* logits, float max);
   /// Copies the logits of tokens that stand before a place; the others become kNoScore. Returns
   /// whether there are such tokens.
@@ -93,7 +93,7 @@ class ReadAccumulator {
   /// then too low.
   std::atomic<float> least_drawn_ = std::numeric_limits<float>::lowest();
   std::atomic<std::int32_t> target_rank_ = 0;
-  const float bins_of_logit_;                       ///< 1 over MassBinWidth.
+  const float bins_of_logit_;                       ///< 1 over the width of bins.
   std::vector<std::atomic<std::uint64_t>> masses_;  ///< [places]
   std::mutex mutex_;  ///< Guards part_.top, part_.mass_bins and best_draws_.
   BestDraws best_draws_;

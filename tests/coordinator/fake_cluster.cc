@@ -236,7 +236,7 @@ void FakeCluster::CheckPlan(const ForwardPlan& plan) const {
           "label list");
     Check(read.normalizer ||
               (read.top_k == 0 && !read.draw && read.temperature == 1 && read.target < 0 &&
-               !read.excludes_labels && !read.mass_bins && read.masses.places.empty()),
+               !read.excludes_labels && read.bin_width == 0 && read.masses.places.empty()),
           "top_k, draw, temperature, target and the exclusion of labels need the normalizer");
     Check(!read.ranks_target || read.target >= 0, "a rank needs a target");
     Check(!read.draw || (0 < read.draw->count && read.draw->count <= proto::Draw::kMostTokens),

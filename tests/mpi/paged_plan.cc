@@ -146,7 +146,7 @@ std::vector<std::size_t> PlanMaker::AddReads(const PackedSequence& sequence,
       plan_.reads.push_back({plan_row + row_in_segment - rows[s].begin,
                              first_list + read.label_list, read.normalizer, read.top_k,
                              read.temperature, read.draw, read.target, read.excludes_labels,
-                             read.ranks_target, read.mass_bins, read.masses});
+                             read.ranks_target, read.bin_width, read.masses});
       found.push_back(i);
     }
   }

@@ -41,7 +41,7 @@ inline void ReadEverySegment(std::mt19937& random, proto::PackedSequence& sequen
       sequence.reads.push_back({rows - 1 - back, 0, true, 3});
       if (random() % 2 == 0) {
         sequence.reads.back().draw = {random(), static_cast<std::uint32_t>(rows), 3};
-        sequence.reads.back().mass_bins = true;
+        sequence.reads.back().bin_width = 0.0625F;
         sequence.reads.back().masses = {50, {{0.5F, 7}}};
       }
     }

@@ -92,7 +92,7 @@ void PassBuilder::AddRead(std::int64_t row, const proto::RowRead& read,
   work_ += WorkOfRead(read, labels.size());
   plan_.reads.push_back({static_cast<std::int32_t>(row), ListInPlan(labels), read.normalizer,
                          read.top_k, read.temperature, read.draw, read.target, read.excludes_labels,
-                         read.ranks_target, read.mass_bins, read.masses});
+                         read.ranks_target, read.bin_width, read.masses});
 }
 
 void PassBuilder::AddPooledRead(std::int64_t row, proto::PlanRead so_far) {

@@ -35,12 +35,13 @@ class KeyCount {
 template <typename Read>
 PassWork WorkOfRead(const Read& read, std::size_t labels) {
   const auto logits = static_cast<std::int64_t>(labels);
-  return {.reads = proto::RowsOfRead(read),
-          .labels = read.normalizer && !read.excludes_labels ? logits : 0,
-          .products = read.normalizer ? 0 : logits,
-          .top = read.top_k,
-          .draws = (read.draw ? 1 : 0) + (read.mass_bins ? 1 : 0) + std::ssize(read.masses.places),
-          .adjusted = read.excludes_labels ? logits : 0};
+  return {
+      .reads = proto::RowsOfRead(read),
+      .labels = read.normalizer && !read.excludes_labels ? logits : 0,
+      .products = read.normalizer ? 0 : logits,
+      .top = read.top_k,
+      .draws = (read.draw ? 1 : 0) + (read.bin_width > 0 ? 1 : 0) + std::ssize(read.masses.places),
+      .adjusted = read.excludes_labels ? logits : 0};
 }
 
 /// What it takes to compute a sequence, if the first rows of its segments are stored already.

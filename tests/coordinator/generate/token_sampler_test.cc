@@ -130,7 +130,7 @@ TEST(TokenSampler, ReadsDrawsAndMassesOfANucleus) {
   for (const double top_p : {0.95, 0.5, 0.4}) {
     const TokenSampler sampler({.temperature = 1, .top_p = top_p, .seed = 0}, 1000);
     EXPECT_EQ(sampler.Wanted(2).draw, draw);
-    EXPECT_TRUE(sampler.Wanted(2).mass_bins);
+    EXPECT_EQ(sampler.Wanted(2).bin_width, 0x1p-4F);
     EXPECT_TRUE(sampler.Wanted(2).masses.places.empty());
     EXPECT_EQ(sampler.Wanted(2).top_k, top_p < 0.5 ? 64 : 0);
   }
@@ -138,7 +138,7 @@ TEST(TokenSampler, ReadsDrawsAndMassesOfANucleus) {
   // The maximum is enough for min_p.
   const TokenSampler by_maximum({.temperature = 1, .min_p = 0.1, .seed = 0}, 1000);
   EXPECT_EQ(by_maximum.Wanted(2).draw, draw);
-  EXPECT_FALSE(by_maximum.Wanted(2).mass_bins);
+  EXPECT_EQ(by_maximum.Wanted(2).bin_width, 0);
 }
 
 // Each token must be the one that the definitions choose from the whole row, however much was read
@@ -178,12 +178,14 @@ TEST(TokenSampler, OneMoreReadTellsWhatTheBinsDoNot) {
     const proto::RowRead first = sampler.Wanted(0);
     EXPECT_FALSE(sampler.Take(proto::ReadRow(flat, first), 0));
     const proto::RowRead second = sampler.Wanted(0);
-    EXPECT_FALSE(second.mass_bins);
+    EXPECT_EQ(second.bin_width, 0);
     EXPECT_FALSE(second.masses.places.empty());
     // Among tokens with equal logits, those with the smaller ids are kept.
     EXPECT_EQ(sampler.Take(proto::ReadRow(flat, second), 0), Expected(options, flat, 0));
-    // The next row begins anew.
-    EXPECT_EQ(sampler.Wanted(0), first);
+    // The next row begins anew, with narrower bins.
+    proto::RowRead next = first;
+    next.bin_width /= 128;
+    EXPECT_EQ(sampler.Wanted(0), next);
   }
 }
 

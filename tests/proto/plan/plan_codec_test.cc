@@ -61,7 +61,7 @@ ForwardPlan RandomPlan(std::mt19937_64& random) {
     made.target = number();
     made.excludes_labels = random() % 2 == 0;
     made.ranks_target = random() % 2 == 0;
-    made.mass_bins = random() % 2 == 0;
+    made.bin_width = fraction();
     made.masses = {fraction(), RandomList(random, 4, place)};
     if (random() % 2 == 0) {
       made.first_row = static_cast<std::int32_t>(random() % 100);

@@ -31,9 +31,7 @@ inline std::vector<DrawnToken> Drawn(const std::vector<TokenOfRow>& tokens, cons
   return drawn;
 }
 
-inline MassBins BinsOf(const std::vector<TokenOfRow>& tokens, float temperature) {
-  // A power of two: 1/16 of a logit before the division, rounded down, and at most 1/16 after it.
-  const double width = std::exp2(-4 - std::ceil(std::log2(std::max(temperature, 1.0F))));
+inline MassBins BinsOf(const std::vector<TokenOfRow>& tokens, double width) {
   const double most = MassBins::kMostBin;
   const auto bin_of = [&](float logit) {
     return std::clamp(std::floor(logit / width), -most, most);
@@ -110,8 +108,8 @@ RowLogits ReadRow(std::span<const float> logits, const Read& read, const LabelLi
     row.drawn = Drawn(tokens, *read.draw);
   }
   const bool is_finite = std::isfinite(row.sum_exp);
-  if (read.mass_bins && is_finite) {
-    row.mass_bins = BinsOf(tokens, read.temperature);
+  if (read.bin_width > 0 && is_finite) {
+    row.mass_bins = BinsOf(tokens, read.bin_width);
   }
   for (const TokenPlace& place : read.masses.places) {
     row.masses.push_back(is_finite ? MassBefore(tokens, place, read.masses.max) : 0);

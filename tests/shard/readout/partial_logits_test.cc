@@ -156,12 +156,12 @@ std::vector<std::byte> PartialLogitsOf(const ForwardPlan& plan, const Logits& lo
     }
     part.target_rank = RankOf(read.target, logits[i], ids);
     const std::size_t end = i + 1 < plan.reads.size() ? layout.offsets[i + 1] : layout.bytes;
-    const std::size_t size = part.label_logits.size() * 4 +
-                             (read.normalizer ? 12 * blocks.size() + part.top.size() * 8 : 0) +
-                             (read.draw ? 16 * static_cast<std::size_t>(read.draw->count) : 0) +
-                             (read.mass_bins ? 4 + 512 * 8 : 0) + 8 * read.masses.places.size() +
-                             (vocabulary.Contains(read.target) ? 4 : 0) +
-                             (read.ranks_target ? 4 : 0);
+    const std::size_t size =
+        part.label_logits.size() * 4 +
+        (read.normalizer ? 12 * blocks.size() + part.top.size() * 8 : 0) +
+        (read.draw ? 16 * static_cast<std::size_t>(read.draw->count) : 0) +
+        (read.bin_width > 0 ? 4 + 256 * 8 : 0) + 8 * read.masses.places.size() +
+        (vocabulary.Contains(read.target) ? 4 : 0) + (read.ranks_target ? 4 : 0);
     EXPECT_EQ(end - layout.offsets[i], size);
     WritePartialLogits(read, part, bytes.data() + layout.offsets[i]);
   }
@@ -222,7 +222,7 @@ TEST(PartialLogits, MergeToTheWholeVocabulary) {
       if (read.draw) {
         EXPECT_EQ(rows[i].drawn, DrawnOf(*read.draw, logits[i], ids));
       }
-      if (read.mass_bins) {
+      if (read.bin_width > 0) {
         EXPECT_EQ(rows[i].mass_bins, BinsOf(logits[i], ids));
       }
       EXPECT_EQ(rows[i].masses, MassesOf(read, logits[i], ids));

@@ -111,7 +111,8 @@ class ReadAccumulatorTest : public KernelsTest {
         read.draw->end = RandomPlace(columns);
       }
     }
-    read.mass_bins = RandomInt(random_, 0, 1) == 0;
+    read.bin_width =
+        std::ldexp(static_cast<float>(RandomInt(random_, 0, 1)), RandomInt(random_, -9, 1));
     for (int places = RandomInt(random_, -2, 4); places > 0; --places) {
       read.masses.places.push_back(RandomPlace(columns));
     }
@@ -186,7 +187,7 @@ class ReadAccumulatorTest : public KernelsTest {
     if (read.excludes_labels) {
       left_out.insert(left_out.end(), own.begin(), own.end());
     }
-    const float temperature = std::exchange(read.temperature, 1.0F);  // They are divided already.
+    read.temperature = 1;  // They are divided already.
     read.excludes_labels = true;
     read.target = -1;
     read.ranks_target = false;
@@ -201,8 +202,8 @@ class ReadAccumulatorTest : public KernelsTest {
                       expected * (60 * testing::kUnitRoundoff + testing::kExpError +
                                   testing::Gamma(testing::LaneSumDepth(kRangeColumns))));
     }
-    if (read.mass_bins) {
-      const proto::MassBins bins = proto::BinsOf(CountedTokens(logits, left_out), temperature);
+    if (read.bin_width > 0) {
+      const proto::MassBins bins = proto::BinsOf(CountedTokens(logits, left_out), read.bin_width);
       EXPECT_EQ(found.mass_bins.highest, bins.highest);
       ASSERT_EQ(found.mass_bins.masses.size(), bins.masses.size());
       for (std::size_t i = 0; i < bins.masses.size(); ++i) {

@@ -55,8 +55,8 @@ struct Machine {
                 plan.label_lists[static_cast<std::size_t>(read.label_list)].size();
             labels.back() += of_read;
             top_tokens.back() += read.top_k;
-            draws.back() += read.draw && read.mass_bins ? 2 : 0;
-            seconds += read.draw && read.mass_bins ? 2 * draw : 0;
+            draws.back() += read.draw && read.bin_width > 0 ? 2 : 0;
+            seconds += read.draw && read.bin_width > 0 ? 2 * draw : 0;
             seconds += (read.normalizer ? label : product) * static_cast<double>(of_read) +
                        top * static_cast<double>(read.top_k);
           }

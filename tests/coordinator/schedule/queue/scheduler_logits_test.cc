@@ -101,9 +101,9 @@ TEST(SchedulerLogits, ReadsCountForEveryRank) {
   EXPECT_EQ(proto::ReadBytes(drawn, 7, limits), 7 * 4 + 3 * (12 + 16) + 3 * 5 * 8);
   const proto::RowRead masses{.normalizer = true,
                               .draw = proto::Draw{.count = 8},
-                              .mass_bins = true,
+                              .bin_width = 1,
                               .masses = {.places = {{0, 1}, {0, 2}}}};
-  EXPECT_EQ(proto::ReadBytes(masses, 0, limits), 3 * (12 + 8 * 16 + 4 + 512 * 8 + 2 * 8));
+  EXPECT_EQ(proto::ReadBytes(masses, 0, limits), 3 * (12 + 8 * 16 + 4 + 256 * 8 + 2 * 8));
   const proto::RowRead all{.normalizer = true, .top_k = 60};
   EXPECT_EQ(proto::ReadBytes(all, 0, limits), 3 * 12 + kVocabSize * 8);
   const proto::RowRead target{.normalizer = true, .target = 9};
@@ -111,7 +111,7 @@ TEST(SchedulerLogits, ReadsCountForEveryRank) {
   const proto::RowRead ranked{.normalizer = true, .target = 9, .ranks_target = true};
   EXPECT_EQ(proto::ReadBytes(ranked, 0, limits), 3 * (12 + 4) + 4) << "each rank has a count";
   EXPECT_EQ(proto::LargestReadBytes(limits),
-            kVocabSize * 4 + 3 * (12 + 8 * 16 + 4 + 4 + 512 * 8 + 9 * 8) + kVocabSize * 8 + 4);
+            kVocabSize * 4 + 3 * (12 + 8 * 16 + 4 + 4 + 256 * 8 + 9 * 8) + kVocabSize * 8 + 4);
 }
 
 TEST(SchedulerLogits, SequencesThatShareTheirLabelsPutThemIntoAPlanOnce) {
