@@ -45,7 +45,7 @@ inline proto::ForwardPlan RandomReads(std::mt19937& random, std::int32_t reads,
         read.draw->end = RandomPlace(random, vocab_size);
       }
     }
-    read.bin_width = normalizer && RandomInt(random, 0, 1) == 0 ? 0.125F : 0;
+    read.bin_width = normalizer && RandomInt(random, 0, 1) == 0 ? 0.0625F : 0;
     for (int places = normalizer ? RandomInt(random, -3, 4) : 0; places > 0; --places) {
       read.masses.places.push_back(RandomPlace(random, vocab_size));
     }

@@ -112,7 +112,7 @@ class ReadAccumulatorTest : public KernelsTest {
       }
     }
     read.bin_width =
-        std::ldexp(static_cast<float>(RandomInt(random_, 0, 1)), RandomInt(random_, -9, 1));
+        std::ldexp(static_cast<float>(RandomInt(random_, 0, 1)), RandomInt(random_, -12, -4));
     for (int places = RandomInt(random_, -2, 4); places > 0; --places) {
       read.masses.places.push_back(RandomPlace(columns));
     }
