@@ -5,6 +5,7 @@
 #include "coordinator/chat/jinja_fault.h"
 #include "coordinator/chat/jinja_functions.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -65,11 +66,7 @@ JinjaValue Members(const JinjaCall& call) {
 /// Members in the order of their keys, whose case does not count.
 JinjaValue SortedMembers(const JinjaCall& call) {
   const auto lower_key = [&](const JinjaValue& member) {
-    std::string key = member.items()->front().text()->text();
-    std::ranges::transform(key, key.begin(), [](unsigned char c) {
-      return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    });
-    return key;
+    return proto::ToLower(member.items()->front().text()->text());
   };
   std::vector<JinjaValue> members = *Members(call).items();
   std::ranges::stable_sort(members, {}, lower_key);

@@ -6,6 +6,7 @@
 #include "coordinator/chat/jinja_fault.h"
 #include "coordinator/chat/jinja_functions.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -199,7 +200,6 @@ JinjaValue Count(const JinjaCall& call) {
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 char Upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 enum class Case { kAllUpper, kAllLower, kTitled, kCapitalized };
 
@@ -213,7 +213,7 @@ JinjaValue WithCase(const JinjaCall& call) {
     const char c = text.text()[i];
     const bool is_first = wanted == Case::kTitled ? !IsLetter(before) : i == 0;
     const bool is_upper = wanted == Case::kAllUpper || (wanted != Case::kAllLower && is_first);
-    text.SetByte(i, is_upper ? Upper(c) : Lower(c));
+    text.SetByte(i, is_upper ? Upper(c) : proto::ToLower(c));
     before = c;
   }
   return JinjaValue(std::move(text));

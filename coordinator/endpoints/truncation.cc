@@ -6,20 +6,12 @@
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "proto/base/count.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
-namespace {
-
-std::string LowerCase(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return 'A' <= c && c <= 'Z' ? c - 'A' + 'a' : c; });
-  return text;
-}
-
-}  // namespace
 
 proto::Expected<Truncation::Side> SideOf(const std::string& given) {
-  const std::string direction = LowerCase(given);
+  const std::string direction = proto::ToLower(given);
   if (direction == "right") {
     return Truncation::Side::kRight;
   }
@@ -34,7 +26,7 @@ proto::Expected<Truncation::Side> SideOf(const std::string& given) {
 
 proto::Expected<std::optional<Truncation::Side>> CutOf(const std::string& truncate,
                                                        const std::string& field) {
-  const std::string name = LowerCase(truncate);
+  const std::string name = proto::ToLower(truncate);
   if (name == "start") {
     return std::optional(Truncation::Side::kLeft);
   }

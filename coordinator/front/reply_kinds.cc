@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "proto/base/letter_case.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
@@ -54,11 +55,8 @@ bool IsOfConnection(std::string_view name) {
   constexpr std::array<std::string_view, 7> kNames = {
       "connection", "content-length", "keep-alive", "te", "trailer", "upgrade", "transfer-encoding",
   };
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
-  return std::ranges::find(kNames, lower) != kNames.end();
+  return std::ranges::any_of(
+      kNames, [&](std::string_view known) { return proto::EqualsWithoutCase(name, known); });
 }
 
 std::string FaultOfHead(const v1::HttpReply& reply) {

@@ -1,7 +1,6 @@
 #include "coordinator/templates/model_evidence.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <string_view>
 
@@ -9,24 +8,19 @@
 #include "coordinator/text/files/chat_template.h"
 #include "coordinator/text/files/model_file.h"
 #include "coordinator/text/files/tokenizer_config.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 constexpr std::string_view kModelCard = "README.md";
 
-std::string LowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// The name of the model in a directory's path. Hugging Face's cache keeps models in
 /// models--OWNER--NAME/snapshots/HASH.
 std::string NameOf(const std::filesystem::path& model_dir) {
   const std::filesystem::path dir = std::filesystem::weakly_canonical(model_dir);
   const bool is_snapshot = dir.parent_path().filename() == "snapshots";
-  return LowerCase((is_snapshot ? dir.parent_path().parent_path() : dir).filename().string());
+  return proto::ToLower((is_snapshot ? dir.parent_path().parent_path() : dir).filename().string());
 }
 
 }  // namespace
@@ -50,7 +44,7 @@ ModelEvidence ReadModelEvidence(const std::filesystem::path& model_dir) {
   }
   const std::filesystem::path card = model_dir / kModelCard;
   if (ModelFileExists(card)) {
-    evidence.card_title = LowerCase(ModelCardTitle(ReadModelFile(card)));
+    evidence.card_title = proto::ToLower(ModelCardTitle(ReadModelFile(card)));
   }
   return evidence;
 }

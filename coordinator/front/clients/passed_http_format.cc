@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "coordinator/transports/web/field_value.h"
+#include "proto/base/letter_case.h"
 #include "proto/wire/error_message.h"
 
 namespace scorecast::coordinator {
@@ -86,7 +86,7 @@ std::string PassedHttpFormat::FirstPart(const v1::HttpReply& reply, bool is_last
   ReplyFields fields;
   for (const v1::HttpField& field : reply.fields()) {
     fields.push_back({field.name(), field.value()});
-    has_events_ = has_events_ || (EqualsWithoutCase(field.name(), "content-type") &&
+    has_events_ = has_events_ || (proto::EqualsWithoutCase(field.name(), "content-type") &&
                                   field.value().starts_with(kEvents));
   }
   if (!is_last) {

@@ -6,7 +6,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "coordinator/transports/connection/client_address.h"
-#include "coordinator/transports/web/field_value.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -41,10 +41,10 @@ std::optional<std::uint16_t> PortOf(std::string_view text) {
 
 /// The port that URLs of a scheme have if they name none.
 std::optional<std::uint16_t> UsualPort(std::string_view scheme) {
-  if (EqualsWithoutCase(scheme, "http")) {
+  if (proto::EqualsWithoutCase(scheme, "http")) {
     return 80;
   }
-  if (EqualsWithoutCase(scheme, "https")) {
+  if (proto::EqualsWithoutCase(scheme, "https")) {
     return 443;
   }
   return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<std::string> HostOf(std::string_view text) {
   if (text.ends_with('.')) {
     text.remove_suffix(1);
   }
-  std::string name = ToLower(text);
+  std::string name = proto::ToLower(text);
   if (name.empty() || name.starts_with('.') || name.ends_with('.') ||
       name.find("..") != std::string::npos || !std::ranges::all_of(name, IsNameCharacter)) {
     return std::nullopt;

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstddef>
 
-#include "coordinator/transports/web/field_value.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -72,10 +72,10 @@ std::function<std::string()> LoadReport(std::string_view format,
   if (!load) {
     return {};
   }
-  if (EqualsWithoutCase(format, "TEXT")) {
+  if (proto::EqualsWithoutCase(format, "TEXT")) {
     return [load] { return TextReport(load()); };
   }
-  if (EqualsWithoutCase(format, "JSON")) {
+  if (proto::EqualsWithoutCase(format, "JSON")) {
     return [load] { return JsonReport(load()); };
   }
   return {};

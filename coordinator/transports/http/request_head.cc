@@ -15,6 +15,7 @@
 #include "coordinator/transports/web/field_value.h"
 #include "coordinator/transports/web/request_id.h"
 #include "coordinator/transports/web/request_path.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -43,7 +44,7 @@ std::vector<std::string> KeysOf(const Fields& fields) {
   const std::string authorization = ToString(fields[http::field::authorization]);
   const std::string_view rest =
       std::string_view(authorization).substr(std::min(kBearer.size(), authorization.size()));
-  if (EqualsWithoutCase(authorization.substr(0, kBearer.size()), kBearer) &&
+  if (proto::EqualsWithoutCase(authorization.substr(0, kBearer.size()), kBearer) &&
       (rest.empty() || rest.front() == ' ')) {
     keys.emplace_back(rest.substr(std::min(rest.find_first_not_of(' '), rest.size())));
   }
@@ -209,7 +210,7 @@ void HeadParser::Interpret() {
   }
   const std::string encoding = value(http::field::transfer_encoding);
   if (fields.count(http::field::transfer_encoding) > 1 ||
-      (!encoding.empty() && !EqualsWithoutCase(encoding, "chunked"))) {
+      (!encoding.empty() && !proto::EqualsWithoutCase(encoding, "chunked"))) {
     fault_ = proto::Error{501, "wrong_transfer_encoding",
                           "The only Transfer-Encoding that this server has is chunked.",
                           "Transfer-Encoding"};
@@ -219,7 +220,7 @@ void HeadParser::Interpret() {
     return bad_field("Transfer-Encoding", "HTTP/1.0 has no Transfer-Encoding.");
   }
   const std::string expectation = value(http::field::expect);
-  if (!expectation.empty() && !EqualsWithoutCase(expectation, "100-continue")) {
+  if (!expectation.empty() && !proto::EqualsWithoutCase(expectation, "100-continue")) {
     fault_ = proto::Error{417, "wrong_expectation",
                           "The only Expect that this server has is 100-continue.", "Expect"};
     return;

@@ -4,31 +4,21 @@
 #include <cstddef>
 
 #include "coordinator/request/request_error.h"
+#include "proto/base/letter_case.h"
 #include "proto/base/trimmed.h"
 
 namespace scorecast::coordinator {
 namespace {
 
-char LowerOf(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
 bool EndsWithoutCase(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && EqualsWithoutCase(text.substr(text.size() - end.size()), end);
+  return text.size() >= end.size() &&
+         proto::EqualsWithoutCase(text.substr(text.size() - end.size()), end);
 }
 
 }  // namespace
 
-std::string ToLower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), LowerOf);
-  return lower;
-}
-
-bool EqualsWithoutCase(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, LowerOf, LowerOf);
-}
-
 std::string EncodingOf(std::string content_encoding) {
-  return EqualsWithoutCase(content_encoding, "identity") ? "" : content_encoding;
+  return proto::EqualsWithoutCase(content_encoding, "identity") ? "" : content_encoding;
 }
 
 bool NamesEntityTag(std::string_view if_none_match, std::string_view entity_tag) {
@@ -55,7 +45,7 @@ bool NamesEntityTag(std::string_view if_none_match, std::string_view entity_tag)
 std::optional<proto::Error> ContentTypeFault(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
   type = type.substr(0, type.find_last_not_of(" \t") + 1);
-  if (type.empty() || EqualsWithoutCase(type, "application/json") ||
+  if (type.empty() || proto::EqualsWithoutCase(type, "application/json") ||
       EndsWithoutCase(type, "+json")) {
     return std::nullopt;
   }
@@ -67,7 +57,7 @@ std::optional<proto::Error> ContentTypeFault(std::string_view content_type) {
 
 std::optional<proto::Error> ContentEncodingFault(std::string_view content_encoding) {
   for (const std::string_view known : {"", "gzip", "x-gzip", "deflate", "zstd"}) {
-    if (EqualsWithoutCase(content_encoding, known)) {
+    if (proto::EqualsWithoutCase(content_encoding, known)) {
       return std::nullopt;
     }
   }

@@ -8,11 +8,6 @@
 
 namespace scorecast::coordinator {
 
-/// The text with small ASCII letters.
-std::string ToLower(std::string_view text);
-/// Compares ASCII letters without their case, as values of fields are compared.
-bool EqualsWithoutCase(std::string_view a, std::string_view b);
-
 /// The value of the field Content-Encoding, without "identity", which means the same as no field.
 std::string EncodingOf(std::string content_encoding);
 

@@ -2,15 +2,15 @@
 
 #include <utility>
 
-#include "coordinator/transports/web/field_value.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 
 void ReadClaim(HttpBody& body, const std::string& content_encoding, std::int64_t max_bytes) {
   body.max_bytes = max_bytes;
   if (!content_encoding.empty()) {
-    body.coding =
-        EqualsWithoutCase(content_encoding, "zstd") ? ContentCoding::kZstd : ContentCoding::kZlib;
+    body.coding = proto::EqualsWithoutCase(content_encoding, "zstd") ? ContentCoding::kZstd
+                                                                     : ContentCoding::kZlib;
     body.claimed_bytes = ClaimedBytes(body.text(), *body.coding, max_bytes);
   }
 }

@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "coordinator/transports/web/field_value.h"
+#include "proto/base/letter_case.h"
 #include "proto/base/trimmed.h"
 
 namespace scorecast::coordinator {
@@ -41,8 +41,8 @@ std::optional<int> WeightOf(std::string_view parameters) {
     return 1000;
   }
   const std::string_view weight = Stripped(parameters.substr(1));
-  return EqualsWithoutCase(weight.substr(0, 2), "q=") ? ThousandthsOf(weight.substr(2))
-                                                      : std::nullopt;
+  return proto::EqualsWithoutCase(weight.substr(0, 2), "q=") ? ThousandthsOf(weight.substr(2))
+                                                             : std::nullopt;
 }
 
 struct Weights {
@@ -59,11 +59,11 @@ void AddMember(std::string_view member, Weights& weights) {
   if (!weight) {
     return;
   }
-  if (EqualsWithoutCase(name, "gzip") || EqualsWithoutCase(name, "x-gzip")) {
+  if (proto::EqualsWithoutCase(name, "gzip") || proto::EqualsWithoutCase(name, "x-gzip")) {
     weights.gzip = weight;
-  } else if (EqualsWithoutCase(name, "zstd")) {
+  } else if (proto::EqualsWithoutCase(name, "zstd")) {
     weights.zstd = weight;
-  } else if (EqualsWithoutCase(name, "identity")) {
+  } else if (proto::EqualsWithoutCase(name, "identity")) {
     weights.identity = weight;
   } else if (name == "*") {
     weights.others = weight;

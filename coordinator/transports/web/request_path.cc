@@ -7,7 +7,7 @@
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
-#include "coordinator/transports/web/field_value.h"
+#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -31,7 +31,7 @@ proto::Error BadUrl(std::string_view target, const std::string& what) {
 /// What follows the scheme of a URL; nothing if the target has none.
 std::optional<std::string_view> BehindScheme(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (EqualsWithoutCase(target.substr(0, scheme.size()), scheme)) {
+    if (proto::EqualsWithoutCase(target.substr(0, scheme.size()), scheme)) {
       return target.substr(scheme.size());
     }
   }

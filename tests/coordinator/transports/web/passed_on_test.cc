@@ -20,9 +20,9 @@
 #include "coordinator/resources/resource.h"
 #include "coordinator/transports/connection/listening_socket.h"
 #include "coordinator/transports/socket/frame_protocol.h"
-#include "coordinator/transports/web/field_value.h"
 #include "coordinator/transports/web/inflate.h"
 #include "launcher/client/client.h"
+#include "proto/base/letter_case.h"
 #include "tests/coordinator/access/keys_file.h"
 #include "tests/coordinator/endpoints/fake_server.h"
 #include "tests/coordinator/endpoints/rerank/test_reranker.h"
@@ -191,7 +191,7 @@ class PassedOn : public ::testing::Test {
     for (const v1::Response& part : PartsOf(Framed(request))) {
       reply.status += static_cast<int>(part.http().status());
       for (const v1::HttpField& field : part.http().fields()) {
-        reply.fields.emplace(ToLower(field.name()), field.value());
+        reply.fields.emplace(proto::ToLower(field.name()), field.value());
       }
       reply.body += part.http().body();
     }
@@ -304,7 +304,7 @@ TEST_F(PassedOn, EachEventOfAStreamIsAPart) {
   EXPECT_EQ(text, json::parse(response.substr(6))["outputs"][0]["text"]);
   Fields fields;
   for (const v1::HttpField& field : parts.front().http().fields()) {
-    fields.emplace(ToLower(field.name()), field.value());
+    fields.emplace(proto::ToLower(field.name()), field.value());
   }
   EXPECT_EQ(fields, Passed(expected.fields));
 }
