@@ -12,6 +12,8 @@
 namespace scorecast::coordinator {
 namespace {
 
+using proto::BestDraws;
+using proto::DrawnToken;
 using proto::MassBins;
 using proto::PlaceMasses;
 using proto::TokenPlace;
@@ -40,9 +42,7 @@ TokenPlace PlaceOf(const TokenLogit& place) {
   return {logit, kLastId};  // The float above is better than the place, whatever the id.
 }
 
-bool IsDrawnBefore(const Candidate& a, const Candidate& b) {
-  return a.sum != b.sum ? a.sum > b.sum : a.token.first < b.token.first;
-}
+TokenLogit LogitOf(const DrawnToken& token) { return {token.id, token.logit}; }
 
 }  // namespace
 
@@ -50,31 +50,27 @@ bool IsBetterToken(const TokenLogit& a, const TokenLogit& b) {
   return a.second != b.second ? a.second > b.second : a.first < b.first;
 }
 
-std::vector<Candidate> DrawBest(std::span<const TokenLogit> tokens, std::uint64_t seed,
-                                std::uint32_t step, std::size_t count,
-                                const std::optional<TokenLogit>& end) {
-  std::vector<Candidate> best;
+BestDraws DrawBest(std::span<const TokenLogit> tokens, std::uint64_t seed, std::uint32_t step,
+                   std::int32_t count, const std::optional<TokenLogit>& end) {
+  BestDraws best(count);
   for (const TokenLogit& token : tokens) {
     if (end && !IsBetterToken(token, *end)) {
       continue;
     }
-    const double uniform = proto::GumbelUniform(seed, step, token.first);
+    const auto [id, logit] = token;
+    const double uniform = proto::GumbelUniform(seed, step, id);
     // The noise -ln(-ln u) is at least t only if 1 - u <= -ln u <= exp(-t). The margin is larger
     // than rounding errors.
-    if (best.size() == count &&
-        1 - uniform > std::exp(token.second - best.back().sum) * (1 + 1e-9)) {
+    if (best.is_full() && 1 - uniform > std::exp(logit - best.least()) * (1 + 1e-9)) {
       continue;
     }
-    const Candidate candidate = {token, token.second + proto::GumbelOf(uniform)};
-    if (best.size() == count && !IsDrawnBefore(candidate, best.back())) {
-      continue;
-    }
-    if (best.size() == count) {
-      best.pop_back();
-    }
-    best.insert(std::ranges::upper_bound(best, candidate, &IsDrawnBefore), candidate);
+    best.Offer({id, logit, logit + proto::GumbelOf(uniform)});
   }
   return best;
+}
+
+bool NucleusDraw::Row::IsAdjusted(TokenId id) const {
+  return std::ranges::binary_search(adjusted, id, {}, &TokenLogit::first);
 }
 
 NucleusDraw::NucleusDraw(const SamplingOptions& options, std::uint32_t step, float bin_width)
@@ -86,19 +82,17 @@ NucleusDraw::NucleusDraw(const SamplingOptions& options, std::uint32_t step, flo
       next_bin_width_(bin_width) {}
 
 float NucleusDraw::FirstBinWidth(double temperature) {
-  // 1/16 of a logit before the division, rounded down, and at most 1/16 after it.
-  constexpr int kWidthBits = 4;
-  constexpr int kMostWidthBits = 120;
-  const double above = std::ceil(std::log2(std::max(temperature, 1.0)));
-  return std::ldexp(1.0F, -static_cast<int>(std::min<double>(kWidthBits + above, kMostWidthBits)));
+  // The greatest width before the division, rounded down, and at most that after it.
+  constexpr double kMostBits = 116;
+  const double bits = std::ceil(std::log2(std::max(temperature, 1.0)));
+  return std::ldexp(MassBins::kMostWidth, -static_cast<int>(std::min(bits, kMostBits)));
 }
 
 void NucleusDraw::ChooseNextWidth(std::size_t used_bins) {
   constexpr std::size_t kWanted = MassBins::kCount / 2;
-  constexpr float kWidest = 0x1p-4F;
   const bool is_cut = mass_above_.back() < (1 - kCutMass) * others_mass_;
   if (is_cut) {
-    next_bin_width_ = std::min(4 * bin_width_, std::max(kWidest, bin_width_));
+    next_bin_width_ = std::min(4 * bin_width_, MassBins::kMostWidth);
   } else if (2 * used_bins <= kWanted) {
     // Bins are much wider than the last place of a logit.
     const float narrowest =
@@ -150,8 +144,8 @@ std::optional<TokenId> NucleusDraw::Take(const proto::RowLogits& read,
       break;  // The bins do not tell whether the best of them is kept.
     }
   }
-  for (const Candidate& candidate : candidates_) {
-    asked_.push_back(candidate.token);
+  for (const DrawnToken& candidate : candidates_) {
+    asked_.push_back(LogitOf(candidate));
   }
   if (AsksForKeptMass()) {
     asked_.push_back(EndOfMinP());
@@ -193,6 +187,7 @@ void NucleusDraw::Begin(const Row& row) {
     }
     ChooseNextWidth(used_bins);
   }
+  SetWanted(row);
 }
 
 bool NucleusDraw::AsksForKeptMass() const { return min_p_ > 0 && top_p_ < 1 && !kept_mass_; }
@@ -206,10 +201,10 @@ void NucleusDraw::Learn(const Row& row) {
   if (AsksForKeptMass()) {
     kept_mass_ = before(asked_.size() - 1);
     asked_.pop_back();
+    SetWanted(row);
   }
-  const double wanted = Wanted(row).least;
   for (std::size_t i = 0; i < asked_.size(); ++i) {
-    if (!Reaches(before(i), wanted)) {
+    if (!Reaches(before(i), wanted_.least)) {
       kept_ = !kept_ || IsBetterToken(*kept_, asked_[i]) ? asked_[i] : *kept_;
     } else {
       LeaveOut(asked_[i]);
@@ -219,61 +214,60 @@ void NucleusDraw::Learn(const Row& row) {
 }
 
 void NucleusDraw::SetCandidates(const Row& row) {
-  constexpr auto kCount = static_cast<std::size_t>(proto::Draw::kMostTokens);
-  candidates_ = DrawBest(row.adjusted, seed_, step_, kCount, left_out_);
-  // Tokens with smaller sums may be better than those of the other list that are not known.
-  double least = candidates_.size() == kCount ? candidates_.back().sum
-                                              : -std::numeric_limits<double>::infinity();
+  constexpr std::int32_t kCount = proto::Draw::kMostTokens;
+  const BestDraws adjusted = DrawBest(row.adjusted, seed_, step_, kCount, left_out_);
+  candidates_.assign(adjusted.tokens().begin(), adjusted.tokens().end());
+  // A token with a smaller sum may be worse than a token that its list left out.
+  double least = adjusted.least();
   if (row.has_others) {
-    const std::vector<proto::DrawnToken>& drawn = row.read.drawn;
-    for (const proto::DrawnToken& token : drawn) {
-      candidates_.push_back({{token.id, token.logit}, token.sum, /*is_other=*/true});
-    }
-    least = drawn.size() == kCount ? std::max(least, drawn.back().sum) : least;
+    const std::vector<DrawnToken>& drawn = row.read.drawn;
+    candidates_.insert(candidates_.end(), drawn.begin(), drawn.end());
+    least = std::ssize(drawn) == kCount ? std::max(least, drawn.back().sum) : least;
   }
-  std::erase_if(candidates_, [&](const Candidate& candidate) {
-    return candidate.sum < least || IsLeftOut(candidate.token);
+  std::erase_if(candidates_, [&](const DrawnToken& candidate) {
+    return candidate.sum < least || IsLeftOut(LogitOf(candidate));
   });
-  std::ranges::sort(candidates_, &IsDrawnBefore);
-  candidates_.resize(std::min(candidates_.size(), kCount));
+  std::ranges::sort(candidates_, &proto::IsDrawnBefore);
+  candidates_.resize(std::min<std::size_t>(candidates_.size(), kCount));
 }
 
 std::optional<TokenId> NucleusDraw::FirstKept(const Row& row) {
   while (!candidates_.empty()) {
-    switch (Judge(row, candidates_.front())) {
+    const DrawnToken& best = candidates_.front();
+    switch (Judge(row, best)) {
       case Verdict::kKept:
-        return candidates_.front().token.first;
+        return best.id;
       case Verdict::kLeftOut:
-        LeaveOut(candidates_.front().token);
+        LeaveOut(LogitOf(best));
         break;
       case Verdict::kUnknown:
         return std::nullopt;
     }
-    std::erase_if(candidates_, [&](const Candidate& other) { return IsLeftOut(other.token); });
+    std::erase_if(candidates_, [&](const DrawnToken& other) { return IsLeftOut(LogitOf(other)); });
   }
   return std::nullopt;
 }
 
-NucleusDraw::Verdict NucleusDraw::Judge(const Row& row, const Candidate& candidate) const {
-  if (IsLeftOut(candidate.token) || (min_p_ > 0 && !IsBetterToken(candidate.token, EndOfMinP()))) {
+NucleusDraw::Verdict NucleusDraw::Judge(const Row& row, const DrawnToken& candidate) const {
+  const TokenLogit token = LogitOf(candidate);
+  if (IsLeftOut(token) || (min_p_ > 0 && !IsBetterToken(token, EndOfMinP()))) {
     return Verdict::kLeftOut;
   }
-  if (top_p_ >= 1 || (kept_ && !IsBetterToken(*kept_, candidate.token))) {
+  if (top_p_ >= 1 || (kept_ && !IsBetterToken(*kept_, token))) {
     return Verdict::kKept;
   }
-  Mass before = Before(row, candidate.token);
-  const Mass wanted = Wanted(row);
-  if (before.least == before.most && wanted.least == wanted.most) {
-    return Reaches(before.least, wanted.least) ? Verdict::kLeftOut : Verdict::kKept;
+  Mass before = Before(row, token);
+  if (before.least == before.most && wanted_.least == wanted_.most) {
+    return Reaches(before.least, wanted_.least) ? Verdict::kLeftOut : Verdict::kKept;
   }
-  if (candidate.is_other) {  // It is in its bin itself, and often alone.
-    before.most = std::max(before.most - std::exp(candidate.token.second - max_), before.least);
+  if (!row.IsAdjusted(token.first)) {  // It is in its bin itself, and often alone.
+    before.most = std::max(before.most - std::exp(token.second - max_), before.least);
   }
-  if (before.most * (1 + kBinError) < wanted.least * (1 - kBinError)) {
+  if (before.most * (1 + kBinError) < wanted_.least * (1 - kBinError)) {
     return Verdict::kKept;
   }
-  return before.least * (1 - kBinError) > wanted.most * (1 + kBinError) ? Verdict::kLeftOut
-                                                                        : Verdict::kUnknown;
+  return before.least * (1 - kBinError) > wanted_.most * (1 + kBinError) ? Verdict::kLeftOut
+                                                                         : Verdict::kUnknown;
 }
 
 void NucleusDraw::FindEnd(const Row& row) {
@@ -283,24 +277,23 @@ void NucleusDraw::FindEnd(const Row& row) {
   if (top_p_ >= 1 || mass_above_.empty()) {
     return;
   }
-  const double wanted = Wanted(row).most * (1 + kBinError);
-  const auto bottom_of = [&](std::size_t bins) {
-    return TokenLogit{kLastId, (highest_bin_ + 1 - static_cast<double>(bins)) * bin_width_};
-  };
-  // The fewest of the highest bins that have what is wanted.
-  std::size_t begin = 0;
-  std::size_t end = mass_above_.size();
-  while (begin < end) {
-    const std::size_t bins = (begin + end) / 2;
-    const double mass = mass_above_[bins] * (1 - kBinError) + AdjustedBefore(row, bottom_of(bins));
-    if (mass > wanted) {
-      end = bins;
-    } else {
-      begin = bins + 1;
+  // [kCount + 1]: the mass of the adjusted tokens that are in the highest i bins or above them, but
+  // not in fewer bins.
+  std::vector<double> adjusted(mass_above_.size());
+  for (const auto& [id, logit] : row.adjusted) {
+    const double bins = std::max(highest_bin_ + 1 - std::floor(logit / bin_width_), 0.0);
+    if (bins < static_cast<double>(adjusted.size())) {
+      adjusted[static_cast<std::size_t>(bins)] += std::exp(logit - max_);
     }
   }
-  if (begin < mass_above_.size()) {
-    LeaveOut(bottom_of(begin));
+  // The fewest of the highest bins that have what is wanted.
+  double adjusted_above = 0;
+  for (std::size_t bins = 0; bins < mass_above_.size(); ++bins) {
+    adjusted_above += adjusted[bins];
+    if (mass_above_[bins] * (1 - kBinError) + adjusted_above > wanted_.most * (1 + kBinError)) {
+      LeaveOut({kLastId, (highest_bin_ + 1 - static_cast<double>(bins)) * bin_width_});
+      return;
+    }
   }
 }
 
@@ -342,14 +335,15 @@ NucleusDraw::Mass NucleusDraw::Before(const Row& row, const TokenLogit& place) c
   return mass;
 }
 
-NucleusDraw::Mass NucleusDraw::Wanted(const Row& row) const {
-  Mass all = {others_mass_ + adjusted_mass_, others_mass_ + adjusted_mass_};
+void NucleusDraw::SetWanted(const Row& row) {
+  const double whole = others_mass_ + adjusted_mass_;
+  Mass all = {whole, whole};
   if (kept_mass_) {
     all = {*kept_mass_, *kept_mass_};
   } else if (min_p_ > 0) {
     all = Before(row, EndOfMinP());
   }
-  return {top_p_ * all.least, top_p_ * all.most};
+  wanted_ = {top_p_ * all.least, top_p_ * all.most};
 }
 
 TokenLogit NucleusDraw::EndOfMinP() const { return {kLastId, max_ + std::log(min_p_)}; }

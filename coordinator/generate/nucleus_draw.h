@@ -8,6 +8,7 @@
 
 #include "coordinator/generate/completion_options.h"
 #include "coordinator/generate/token_adjustments.h"
+#include "proto/plan/best_draws.h"
 #include "proto/plan/mass_bins.h"
 #include "proto/plan/packed_sequence.h"
 #include "proto/plan/row_logits.h"
@@ -17,19 +18,11 @@ namespace scorecast::coordinator {
 /// Orders by descending logit, then by ascending id, as the ranks do.
 bool IsBetterToken(const TokenLogit& a, const TokenLogit& b);
 
-/// A token that may be drawn, and the sum of its logit and its noise.
-struct Candidate {
-  TokenLogit token;
-  double sum = 0;
-  bool is_other = false;  ///< A rank has drawn it.
-};
-
-/// The tokens with the largest sums, up to `count`, the best first. Of equal sums, the smaller id
-/// is better. Only tokens that are better than `end` count. The noise of a token is
-/// proto::GumbelNoise(seed, step, id).
-std::vector<Candidate> DrawBest(std::span<const TokenLogit> tokens, std::uint64_t seed,
-                                std::uint32_t step, std::size_t count,
-                                const std::optional<TokenLogit>& end = std::nullopt);
+/// The up to `count` tokens with the largest sums of logit and proto::GumbelNoise(seed, step, id).
+/// Only tokens that are better than `end` count.
+proto::BestDraws DrawBest(std::span<const TokenLogit> tokens, std::uint64_t seed,
+                          std::uint32_t step, std::int32_t count,
+                          const std::optional<TokenLogit>& end = std::nullopt);
 
 /// Draws one token of those that `min_p` and `top_p` keep of a whole vocabulary: its nucleus. The
 /// ranks draw among all tokens and return their best draws, which nearly always contain a token of
@@ -44,21 +37,21 @@ std::vector<Candidate> DrawBest(std::span<const TokenLogit> tokens, std::uint64_
 class NucleusDraw {
  public:
   /// A draw for the token at `step`, which has a seed. The logits are divided by the temperature.
-  /// `bin_width` is that of the bins that are read, a power of two.
+  /// `bin_width`: of the bins that are read, a power of two of at most MassBins::kMostWidth.
   NucleusDraw(const SamplingOptions& options, std::uint32_t step, float bin_width);
 
   /// The width of a completion's first bins.
   static float FirstBinWidth(double temperature);
-  /// The width for the next row of the same completion, whose mass is probably spread as that of
-  /// this one: over about half of the bins.
+  /// The width for the next row of the same completion. The mass of that row is probably spread
+  /// like this row's mass, and then covers about half of the bins.
   float NextBinWidth() const { return next_bin_width_; }
 
   /// Adds what is to be read of the row.
   void Ask(proto::RowRead& read) const;
 
   /// Takes what was read, and returns the token that is drawn. Returns nothing if more must be
-  /// read: see Ask. `has_others`: tokens that are not adjusted may be chosen. There is at least one
-  /// token.
+  /// read: see Ask. `adjusted` is sorted by id. `has_others`: tokens that are not adjusted may be
+  /// chosen. There is at least one token.
   std::optional<TokenId> Take(const proto::RowLogits& row, std::span<const TokenLogit> adjusted,
                               bool has_others);
 
@@ -74,6 +67,8 @@ class NucleusDraw {
     const proto::RowLogits& read;
     std::span<const TokenLogit> adjusted;
     bool has_others = false;
+
+    bool IsAdjusted(TokenId id) const;
   };
 
   void Begin(const Row& row);
@@ -82,12 +77,12 @@ class NucleusDraw {
   void Learn(const Row& row);
   /// Whether the mass is asked for that `min_p` keeps.
   bool AsksForKeptMass() const;
-  /// The draws that were read, and those of the adjusted tokens.
+  /// Takes the best draws of adjusted tokens and of others.
   void SetCandidates(const Row& row);
   /// The best candidate that is kept. Candidates that are left out are removed, and the search ends
   /// at one that is unknown.
   std::optional<TokenId> FirstKept(const Row& row);
-  Verdict Judge(const Row& row, const Candidate& candidate) const;
+  Verdict Judge(const Row& row, const proto::DrawnToken& candidate) const;
   /// Finds the place from which on all tokens are left out, as far as min_p and bins tell.
   void FindEnd(const Row& row);
   void LeaveOut(const TokenLogit& place);
@@ -99,8 +94,8 @@ class NucleusDraw {
   Mass OthersBefore(const TokenLogit& place) const;
   double AdjustedBefore(const Row& row, const TokenLogit& place) const;
   Mass Before(const Row& row, const TokenLogit& place) const;
-  /// The mass that the nucleus must reach.
-  Mass Wanted(const Row& row) const;
+  /// Sets the mass that the nucleus must reach, as far as it is known.
+  void SetWanted(const Row& row);
   /// The place behind all tokens that `min_p` keeps.
   TokenLogit EndOfMinP() const;
 
@@ -120,7 +115,8 @@ class NucleusDraw {
   /// [kCount + 1]: the mass of the others in the highest i bins, in units of exp(max_).
   std::vector<double> mass_above_;
   std::optional<double> kept_mass_;  ///< The mass that `min_p` keeps, if it is known.
-  std::vector<Candidate> candidates_;
+  Mass wanted_;                      ///< If `top_p` is below 1.
+  std::vector<proto::DrawnToken> candidates_;
   std::vector<TokenLogit> asked_;       ///< The places whose masses are asked for.
   std::optional<TokenLogit> kept_;      ///< This token and all better ones are kept.
   std::optional<TokenLogit> left_out_;  ///< This place and all worse ones are left out.

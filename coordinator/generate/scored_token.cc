@@ -14,7 +14,7 @@ std::optional<float> LogitOf(TokenId id, const proto::RowRead& read, const proto
   }
   const auto drawn = std::ranges::find(row.drawn, id, &proto::DrawnToken::id);
   if (drawn != row.drawn.end()) {
-    return drawn->logit;
+    return static_cast<float>(drawn->logit);
   }
   const auto found = std::ranges::find(row.top, id, &std::pair<TokenId, float>::first);
   return found == row.top.end() ? std::nullopt : std::optional(found->second);

@@ -139,14 +139,12 @@ std::optional<TokenId> TokenSampler::Choose(const proto::RowLogits& row,
 
 TokenId TokenSampler::DrawOfAll(const proto::RowLogits& row,
                                 const std::vector<TokenLogit>& adjusted, std::uint32_t step) const {
-  const std::vector<Candidate> best = DrawBest(adjusted, seed_, step, 1);
-  if (adjustments_.excludes_others() || row.drawn.empty()) {
-    return best.at(0).token.first;
+  proto::BestDraws best = DrawBest(adjusted, seed_, step, 1);
+  if (!adjustments_.excludes_others()) {
+    std::ranges::for_each(row.drawn, [&](const proto::DrawnToken& other) { best.Offer(other); });
   }
-  const proto::DrawnToken& other = row.drawn.front();
-  const bool is_better = best.empty() || other.sum > best[0].sum ||
-                         (other.sum == best[0].sum && other.id < best[0].token.first);
-  return is_better ? other.id : best[0].token.first;
+  proto::Check(!best.tokens().empty(), "a token may be chosen");
+  return best.tokens()[0].id;
 }
 
 bool TokenSampler::HasAll(const proto::RowLogits& row) const {
@@ -205,7 +203,7 @@ std::optional<TokenId> TokenSampler::ChooseOfBest(const proto::RowLogits& row,
     }
     kept = kept.first(nucleus.value_or(kept.size()));
   }
-  return DrawBest(kept, seed_, step, 1).at(0).token.first;
+  return DrawBest(kept, seed_, step, 1).tokens()[0].id;
 }
 
 }  // namespace scorecast::coordinator

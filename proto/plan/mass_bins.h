@@ -15,6 +15,8 @@ namespace scorecast::proto {
 struct MassBins {
   static constexpr std::size_t kCount = 256;
   static constexpr int kUnitBits = 23;
+  /// The greatest width of a bin. The sum of 256 tokens in a bin then has 32 bits.
+  static constexpr float kMostWidth = 0x1p-4F;
   /// In a message of a rank.
   static constexpr std::int64_t kBytes = sizeof(std::int32_t) + kCount * sizeof(std::uint64_t);
   /// The highest bin of no tokens.

@@ -118,8 +118,8 @@ struct RowRead {
   bool excludes_labels = false;
   /// Asks for the target's rank as well (RowLogits::target_rank). Needs `target`.
   bool ranks_target = false;
-  /// If it is above 0, asks for RowLogits::mass_bins of this width, a power of two of at most 1/16:
-  /// the sum of 256 tokens in a bin then has 32 bits. Needs `normalizer`.
+  /// If it is above 0, asks for RowLogits::mass_bins of this width, a power of two of at most
+  /// MassBins::kMostWidth. Needs `normalizer`.
   float bin_width = 0;
   PlaceMasses masses;  ///< Places, if there are any, need `normalizer`.
   /// If it is not -1, the model has a ReadHead, which pools the rows from `first_row` to `row`.

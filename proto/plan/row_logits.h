@@ -1,23 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "proto/model/token_id.h"
+#include "proto/plan/best_draws.h"
 #include "proto/plan/mass_bins.h"
 
 namespace scorecast::proto {
-
-/// A token that may be drawn.
-struct DrawnToken {
-  TokenId id = -1;
-  float logit = 0;
-  double sum = -std::numeric_limits<double>::infinity();  ///< Its logit plus noise.
-
-  bool operator==(const DrawnToken&) const = default;
-};
 
 /// Result for one row read. All logits are divided by the read's temperature.
 struct RowLogits {

@@ -53,10 +53,12 @@ struct Kernels {
   std::uint32_t (*draw_candidates)(const float* logits, std::uint64_t seed, std::uint32_t step,
                                    std::uint32_t first_id, float least);
 
-  /// The bins of proto::MassBins, which are 1 / bins_of_logit wide, a power of two: bins[i] is that
-  /// of logit i, and masses[i] its mass in the unit of the bin. All logits are finite.
-  void (*mass_bins)(const float* logits, std::int64_t n, float bins_of_logit, std::int32_t* bins,
-                    std::uint32_t* masses);
+  /// Adds the masses of tokens to their bins, which are 1 / bins_of_logit wide (proto::MassBins).
+  /// masses[i] is bin highest - i. `masses` has kCount + 1 places, of which the last one takes all
+  /// lower bins. Returns the number of bins from the highest one to the lowest one that has tokens,
+  /// at most kCount. All logits are finite, and none lies in a bin above `highest`.
+  std::int64_t (*mass_bins)(const float* logits, std::int64_t n, float bins_of_logit,
+                            std::int32_t highest, std::uint32_t* masses);
 
   /// out[i] = x[i] rounded to the nearest bfloat16, ties to even; NaN stays NaN. A subnormal may
   /// become zero, because the CPU's own instruction does that.

@@ -221,28 +221,55 @@ std::uint32_t DrawCandidates(const float* logits, std::uint64_t seed, std::uint3
   return mask;
 }
 
-HWY_INLINE void StoreInts(Ints v, Whole, std::int32_t* p) { hn::StoreU(v, IntTag(), p); }
-HWY_INLINE void StoreInts(Ints v, Part part, std::int32_t* p) {
-  std::int32_t lanes[kLanes];
-  hn::StoreU(v, IntTag(), lanes);
-  std::memcpy(p, lanes, static_cast<std::size_t>(part.lanes) * sizeof(*p));
+/// exp(x) - 1 for x from 0 to 1/16, with a relative error of exp below 1e-8: Taylor's series.
+HWY_INLINE Floats ExpLessOneOfFew(Floats x) {
+  Floats p = hn::MulAdd(x, Broadcast(1.0F / 24), Broadcast(1.0F / 6));
+  p = hn::MulAdd(p, x, Broadcast(0.5F));
+  return hn::MulAdd(hn::Mul(p, x), x, x);
 }
 
-void MassBins(const float* logits, std::int64_t n, float bins_of_logit, std::int32_t* bins,
-              std::uint32_t* masses) {
+std::int64_t MassBins(const float* logits, std::int64_t n, float bins_of_logit,
+                      std::int32_t highest, std::uint32_t* masses) {
+  static_assert(proto::MassBins::kMostWidth <= 0x1p-4F, "masses are below 2^24 units");
   const Floats most = Broadcast(static_cast<float>(proto::MassBins::kMostBin));
   const Floats width = Broadcast(1.0F / bins_of_logit);
   const Floats units = Broadcast(static_cast<float>(1 << proto::MassBins::kUnitBits));
-  ForVectors(n, [&](std::int64_t i, auto lanes) {
-    const Floats logit = Load(logits + i, lanes);
+  const Bits count = hn::Set(BitTag(), static_cast<std::uint32_t>(proto::MassBins::kCount));
+  Ints lowest = hn::Zero(IntTag());
+  const auto add = [&](Floats logit, std::int64_t lanes) {
     const Floats bin =
         Larger(hn::Neg(most), Smaller(most, hn::Floor(hn::Mul(logit, Broadcast(bins_of_logit)))));
     // The bin is one of the outermost if this is not between 0 and the width.
     const Floats above = Larger(Zero(), Smaller(width, hn::NegMulAdd(bin, width, logit)));
-    StoreInts(hn::ConvertTo(IntTag(), bin), lanes, bins + i);
-    StoreInts(hn::NearestInt(hn::Mul(ExpUpTo88(above), units)), lanes,
-              reinterpret_cast<std::int32_t*>(masses + i));
-  });
+    // Bins are up to 2^31 apart. Floats from 2^23 to 2^24 are integers.
+    const Ints distance = hn::Sub(hn::Set(IntTag(), highest), hn::ConvertTo(IntTag(), bin));
+    const Bits below = hn::Min(hn::BitCast(BitTag(), distance), count);
+    const Floats mass = hn::MulAdd(ExpLessOneOfFew(above), units, units);
+    std::uint32_t places[kLanes];
+    std::int32_t amounts[kLanes];
+    hn::StoreU(below, BitTag(), places);
+    hn::StoreU(hn::ConvertTo(IntTag(), mass), IntTag(), amounts);
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      masses[places[i]] += static_cast<std::uint32_t>(amounts[i]);
+    }
+    lowest = hn::Max(lowest, hn::BitCast(IntTag(), below));
+  };
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    add(Load(logits + i), kLanes);
+  }
+  if (i < n) {
+    // The other lanes repeat a logit, so that they reach no lower bin.
+    float last[kLanes];
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      last[lane] = logits[i + lane < n ? i + lane : i];
+    }
+    add(Load(last), n - i);
+  }
+  const auto bins = std::int64_t{hn::GetLane(hn::MaxOfLanes(IntTag(), lowest))} + 1;
+  return bins < static_cast<std::int64_t>(proto::MassBins::kCount)
+             ? bins
+             : static_cast<std::int64_t>(proto::MassBins::kCount);
 }
 
 void ToBf16(const float* x, std::int64_t n, std::uint16_t* out) {

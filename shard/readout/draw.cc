@@ -20,28 +20,8 @@ constexpr TokenId kGroup = 32;
 
 }  // namespace
 
-void BestDraws::Offer(const proto::DrawnToken& token) {
-  std::size_t at = size_;
-  while (at > 0 && IsDrawnBefore(token, tokens_[at - 1])) {
-    --at;
-  }
-  if (at == count_) {
-    return;
-  }
-  size_ = std::min(size_ + 1, count_);
-  std::shift_right(tokens_.begin() + static_cast<std::ptrdiff_t>(at),
-                   tokens_.begin() + static_cast<std::ptrdiff_t>(size_), 1);
-  tokens_[at] = token;
-}
-
-float BestDraws::least() const {
-  const double sum =
-      size_ < count_ ? std::numeric_limits<double>::quiet_NaN() : tokens_[size_ - 1].sum;
-  return std::isfinite(sum) ? LeastSum(sum) : std::numeric_limits<float>::lowest();
-}
-
 void DrawBest(const Kernels& kernels, const Draw& draw, std::span<const float> logits,
-              TokenId first_id, float least, BestDraws& best) {
+              TokenId first_id, float least, proto::BestDraws& best) {
   const auto offer = [&](TokenId id) {
     const float logit = logits[static_cast<std::size_t>(id - first_id)];
     if (logit > kNoScore) {
@@ -61,7 +41,7 @@ void DrawBest(const Kernels& kernels, const Draw& draw, std::span<const float> l
     }
     std::uint32_t candidates =
         kernels.draw_candidates(of_group, draw.seed, draw.step, static_cast<std::uint32_t>(group),
-                                std::max(least, best.least()));
+                                std::max(least, LeastSum(best.least())));
     for (; candidates != 0; candidates &= candidates - 1) {
       const TokenId id = group + std::countr_zero(candidates);
       if (id >= from && id < to) {
@@ -72,16 +52,12 @@ void DrawBest(const Kernels& kernels, const Draw& draw, std::span<const float> l
 }
 
 float LeastSum(double sum) {
+  if (!std::isfinite(sum)) {
+    return std::numeric_limits<float>::lowest();
+  }
   const double least = sum - std::abs(sum) * 0x1p-50 - 0x1p-30;
   const auto nearest = static_cast<float>(least);
   return nearest > least ? std::nextafter(nearest, std::numeric_limits<float>::lowest()) : nearest;
-}
-
-bool IsDrawnBefore(const proto::DrawnToken& a, const proto::DrawnToken& b) {
-  if (std::isnan(a.sum) || std::isnan(b.sum)) {
-    return std::isnan(a.sum) && (!std::isnan(b.sum) || a.id < b.id);
-  }
-  return a.sum != b.sum ? a.sum > b.sum : a.id < b.id;
 }
 
 }  // namespace scorecast::shard

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "shard/readout/draw.h"
-
 namespace scorecast::shard {
 namespace {
 
@@ -124,7 +122,7 @@ void WritePartialLogits(const PlanRead& read, const PartialLogits& part, std::by
     for (std::size_t i = 0; i < DrawCount(read); ++i) {
       const DrawnToken token = i < part.drawn.size() ? part.drawn[i] : DrawnToken();
       Put(token.id, bytes);
-      Put(token.logit, bytes);
+      Put(static_cast<float>(token.logit), bytes);
       Put(token.sum, bytes);
     }
     if (read.bin_width > 0) {
@@ -202,7 +200,7 @@ std::vector<proto::RowLogits> MergePartialLogits(const proto::ForwardPlan& plan,
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const PlanRead& read = plan.reads[i];
     KeepBest(static_cast<std::size_t>(read.top_k), rows[i].top);
-    std::ranges::sort(rows[i].drawn, &IsDrawnBefore);
+    std::ranges::sort(rows[i].drawn, &proto::IsDrawnBefore);
     rows[i].drawn.resize(std::min(rows[i].drawn.size(), DrawCount(read)));
   }
   return rows;

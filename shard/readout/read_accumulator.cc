@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <ranges>
 #include <utility>
 
@@ -42,6 +41,7 @@ ReadAccumulator::ReadAccumulator(const Kernels& kernels, const proto::PlanRead& 
       bins_of_logit_(read.bin_width > 0 ? 1 / read.bin_width : 0),
       masses_(read.masses.places.size()),
       best_draws_(read.draw ? read.draw->count : 1) {
+  proto::Check(read.bin_width <= proto::MassBins::kMostWidth, "bins are not too wide");
   part_.label_logits.resize(labels.size());
 }
 
@@ -159,7 +159,7 @@ bool ReadAccumulator::CopyBefore(const proto::TokenPlace& place, Range columns, 
 
 void ReadAccumulator::FindDraw(Range columns, const float* logits, float sum_exp) {
   const auto first_id = static_cast<TokenId>(vocabulary_.begin + columns.begin);
-  BestDraws found(read_.draw->count);
+  proto::BestDraws found(read_.draw->count);
   std::array<float, kRangeColumns> before;
   if (!std::isfinite(sum_exp)) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -177,31 +177,20 @@ void ReadAccumulator::FindDraw(Range columns, const float* logits, float sum_exp
   for (const proto::DrawnToken& token : found.tokens()) {
     best_draws_.Offer(token);
   }
-  least_drawn_.store(best_draws_.least(), std::memory_order_relaxed);
+  least_drawn_.store(LeastSum(best_draws_.least()), std::memory_order_relaxed);
 }
 
 void ReadAccumulator::AddMassBins(std::int64_t columns, const float* logits, float max) {
-  std::array<std::int32_t, kRangeColumns> bins;
-  std::array<std::uint32_t, kRangeColumns> masses;
-  kernels_.mass_bins(logits, columns, bins_of_logit_, bins.data(), masses.data());
-  std::int32_t highest = 0;
-  std::uint32_t of_max = 0;
-  kernels_.mass_bins(&max, 1, bins_of_logit_, &highest, &of_max);
+  constexpr auto kMost = static_cast<float>(proto::MassBins::kMostBin);
+  const auto highest =
+      static_cast<std::int32_t>(std::clamp(std::floor(max * bins_of_logit_), -kMost, kMost));
   // The bins of the range, the highest one first, and behind them all that are too low. The sum of
   // a range is below 2^32.
-  constexpr std::int64_t kCount = proto::MassBins::kCount;
-  std::array<std::uint32_t, kCount + 1> of_range = {};
-  for (std::int64_t i = 0; i < columns; ++i) {
-    const std::int64_t below = std::int64_t{highest} - bins[static_cast<std::size_t>(i)];
-    of_range[static_cast<std::size_t>(std::min(below, kCount))] +=
-        masses[static_cast<std::size_t>(i)];
-  }
-  const std::int32_t lowest =
-      std::accumulate(bins.begin(), bins.begin() + columns, highest,
-                      [](std::int32_t a, std::int32_t b) { return std::min(a, b); });
-  const std::int64_t used = std::min(std::int64_t{highest} - lowest + 1, kCount);
+  std::array<std::uint32_t, proto::MassBins::kCount + 1> masses = {};
+  const std::int64_t bins =
+      kernels_.mass_bins(logits, columns, bins_of_logit_, highest, masses.data());
   const std::lock_guard lock(mutex_);
-  part_.mass_bins.Add(highest, std::span(of_range).first(static_cast<std::size_t>(used)));
+  part_.mass_bins.Add(highest, std::span(masses).first(static_cast<std::size_t>(bins)));
 }
 
 void ReadAccumulator::AddMasses(Range columns, const float* logits, float max) {

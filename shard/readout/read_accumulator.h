@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "proto/model/partition.h"
+#include "proto/plan/best_draws.h"
 #include "proto/plan/forward_plan.h"
 #include "shard/kernels/kernels.h"
-#include "shard/readout/draw.h"
 #include "shard/readout/partial_logits.h"
 
 namespace scorecast::shard {
@@ -96,7 +96,7 @@ class ReadAccumulator {
   const float bins_of_logit_;                       ///< 1 over the width of bins.
   std::vector<std::atomic<std::uint64_t>> masses_;  ///< [places]
   std::mutex mutex_;  ///< Guards part_.top, part_.mass_bins and best_draws_.
-  BestDraws best_draws_;
+  proto::BestDraws best_draws_;
   PartialLogits part_;
 };
 

@@ -49,7 +49,7 @@ std::vector<RandomPasses::Read> RandomPasses::Larger() const {
           {{.normalizer = true, .top_k = top}, {}},
           {{.normalizer = true,
             .draw = proto::Draw{.count = proto::Draw::kMostTokens},
-            .bin_width = 0x1p-4F},
+            .bin_width = proto::MassBins::kMostWidth},
            {}}};
 }
 

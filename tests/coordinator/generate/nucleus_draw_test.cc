@@ -143,7 +143,7 @@ TEST_F(NucleusDrawTest, GivesTheTokenOfTheWholeRow) {
     if (Pick(0, 1) == 0) {
       Adjust(row, Pick(1, 4), spread);
     }
-    float bin_width = std::exp2(static_cast<float>(Pick(-14, -3)));
+    float bin_width = std::exp2(static_cast<float>(Pick(-14, -4)));
     for (std::uint32_t step = 0; step < 4; ++step) {
       SCOPED_TRACE("round " + std::to_string(round) + ", step " + std::to_string(step) +
                    ", vocabulary " + std::to_string(vocab) + ", spread " + std::to_string(spread) +
@@ -211,11 +211,12 @@ TEST(DrawBest, AreTheLargestSums) {
       }
     }
     std::ranges::sort(sums);
-    const std::vector<Candidate> best = DrawBest(tokens, 9, step, 1 + step % 8, end);
-    ASSERT_EQ(best.size(), std::min<std::size_t>(sums.size(), 1 + step % 8));
-    for (std::size_t i = 0; i < best.size(); ++i) {
-      EXPECT_EQ(best[i].token.first, sums[i].second);
-      EXPECT_EQ(best[i].sum, -sums[i].first);
+    const auto count = static_cast<std::int32_t>(1 + step % 8);
+    const proto::BestDraws best = DrawBest(tokens, 9, step, count, end);
+    ASSERT_EQ(best.tokens().size(), std::min<std::size_t>(sums.size(), 1 + step % 8));
+    for (std::size_t i = 0; i < best.tokens().size(); ++i) {
+      EXPECT_EQ(best.tokens()[i].id, sums[i].second);
+      EXPECT_EQ(best.tokens()[i].sum, -sums[i].first);
     }
   }
 }

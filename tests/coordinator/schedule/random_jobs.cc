@@ -210,7 +210,7 @@ void RandomJobMaker::Read(PackedSequence& sequence, std::int32_t row) {
     read.temperature = OneIn(3) ? 0.7F : 1.0F;
     if (OneIn(4)) {
       read.draw = proto::Draw{random_(), static_cast<std::uint32_t>(row), Pick(1, 8)};
-      read.bin_width = OneIn(2) ? 0.25F : 0;
+      read.bin_width = OneIn(2) ? proto::MassBins::kMostWidth : 0;
     }
   }
   if (sequence.label_lists.empty()) {

@@ -42,7 +42,7 @@ std::vector<DrawnToken> DrawOfAll(const Draw& draw, std::span<const float> logit
 std::vector<DrawnToken> Best(const Kernels& kernels, const Draw& draw,
                              std::span<const float> logits, TokenId first_id,
                              float least = std::numeric_limits<float>::lowest()) {
-  BestDraws best(draw.count);
+  proto::BestDraws best(draw.count);
   DrawBest(kernels, draw, logits, first_id, least, best);
   return {best.tokens().begin(), best.tokens().end()};
 }
@@ -102,18 +102,6 @@ TEST(DrawCandidates, AreThoseThatCanWin) {
     // One candidate in a thousand more. Their number scatters by its square root.
     const double more = winners / 1000.0;
     EXPECT_LE(candidates, winners + more + 6 * std::sqrt(more) + 1);
-  }
-}
-
-TEST(IsDrawnBefore, TheLargerSumThenTheSmallerId) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  // Each is drawn before all that follow it.
-  const std::vector<DrawnToken> order = {{3, 0, nan}, {8, 0, nan}, {9, 0, 2},
-                                         {1, 0, 1},   {2, 0, 1},   {0, 0, -5}};
-  for (std::size_t a = 0; a < order.size(); ++a) {
-    for (std::size_t b = 0; b < order.size(); ++b) {
-      EXPECT_EQ(IsDrawnBefore(order[a], order[b]), a < b) << a << " and " << b;
-    }
   }
 }
 

@@ -15,7 +15,6 @@
 #include <gtest/gtest.h>
 
 #include "proto/plan/gumbel.h"
-#include "shard/readout/draw.h"
 #include "tests/shard/random_floats.h"
 #include "tests/shard/readout/random_reads.h"
 
@@ -83,7 +82,7 @@ std::vector<proto::DrawnToken> DrawnOf(const proto::Draw& draw, const std::vecto
       drawn.push_back({id, logit, logit + proto::GumbelNoise(draw.seed, draw.step, id)});
     }
   }
-  std::ranges::sort(drawn, &IsDrawnBefore);
+  std::ranges::sort(drawn, &proto::IsDrawnBefore);
   drawn.resize(std::min(drawn.size(), static_cast<std::size_t>(draw.count)));
   return drawn;
 }
