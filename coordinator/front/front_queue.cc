@@ -144,7 +144,7 @@ void FrontQueue::Insert(Lines::iterator line, const WaitingRequest& request, boo
     own.fair.Add(PathOf(request), {.ticket = request.ticket}, {});
   }
   own.seconds += request.seconds;
-  ++own.requests;
+  own.tickets.insert(request.ticket);
   auto& [requests, seconds] = own.by_client[AnyConnectionOf(request.client)];
   ++requests;
   seconds += request.seconds;
@@ -164,7 +164,8 @@ void FrontQueue::Erase(Entries::iterator entry) {
     own.fair.Remove(PathOf(request), {.ticket = request.ticket});
   }
   // Without the rounding of all that was added and subtracted, if nothing is left.
-  own.seconds = --own.requests == 0 ? 0 : own.seconds - request.seconds;
+  own.tickets.erase(request.ticket);
+  own.seconds = own.tickets.empty() ? 0 : own.seconds - request.seconds;
   const auto client = own.by_client.find(AnyConnectionOf(request.client));
   client->second.second -= request.seconds;
   if (--client->second.first == 0) {
@@ -179,7 +180,7 @@ void FrontQueue::Erase(Entries::iterator entry) {
 }
 
 void FrontQueue::ForgetIfEmpty(Lines::iterator line) {
-  if (line->second.requests == 0 && !line->second.is_known) {
+  if (line->second.tickets.empty() && !line->second.is_known) {
     lines_.erase(line);
   }
 }
@@ -241,7 +242,7 @@ void FrontQueue::Charge(const std::string& model, const WaitingRequest& request,
 
 std::size_t FrontQueue::SizeOf(const std::string& model) const {
   const auto line = lines_.find(model);
-  return line == lines_.end() ? 0 : line->second.requests;
+  return line == lines_.end() ? 0 : line->second.tickets.size();
 }
 
 double FrontQueue::SecondsOf(const std::string& model) const {
@@ -285,7 +286,7 @@ std::optional<Clock::time_point> FrontQueue::next_expiry() const {
     next = deadlines_.begin()->first;
   }
   for (const auto& [model, line] : lines_) {
-    if (options_.patience && line.requests > 0 && line.absent_since) {
+    if (options_.patience && !line.tickets.empty() && line.absent_since) {
       const Clock::time_point end = *line.absent_since + *options_.patience;
       next = next ? std::min(*next, end) : end;
     }
@@ -296,7 +297,7 @@ std::optional<Clock::time_point> FrontQueue::next_expiry() const {
 std::vector<std::string> FrontQueue::models() const {
   std::vector<std::string> models;
   for (const auto& [model, line] : lines_) {
-    if (line.requests > 0) {
+    if (!line.tickets.empty()) {
       models.push_back(model);
     }
   }
@@ -304,13 +305,10 @@ std::vector<std::string> FrontQueue::models() const {
 }
 
 std::vector<std::uint64_t> FrontQueue::TicketsOf(const std::string& model) const {
-  std::vector<std::uint64_t> tickets;
-  for (const auto& [ticket, entry] : entries_) {
-    if (entry.line->first == model) {
-      tickets.push_back(ticket);
-    }
-  }
-  return tickets;
+  const auto line = lines_.find(model);
+  return line == lines_.end()
+             ? std::vector<std::uint64_t>()
+             : std::vector(line->second.tickets.begin(), line->second.tickets.end());
 }
 
 }  // namespace scorecast::coordinator

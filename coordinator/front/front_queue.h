@@ -106,7 +106,7 @@ class FrontQueue {
     std::set<std::uint64_t> returned;  ///< The same of those that are no suspects.
     std::uint64_t next = 0;            ///< What Next returned last.
     double seconds = 0;                ///< Of all requests.
-    std::size_t requests = 0;
+    std::set<std::uint64_t> tickets;   ///< Of all requests.
     /// Requests and their seconds by client, whatever its connection.
     std::map<ClientId, std::pair<std::size_t, double>> by_client;
     std::optional<Clock::time_point> absent_since;  ///< No replica can be used since then.

@@ -68,8 +68,8 @@ class ReplicaGroups {
   /// - A request that names none, for which `model` is empty, goes to the only group, or, if there
   ///   are several, to that of the first replica in the list which has said what it is.
   /// - A name that no replica has ever had goes to the only group, as a server takes every name.
-  ///   But only if there is no other model, and every replica in the list has said what it is: the
-  ///   name might be that of one that has not.
+  ///   But only if there is no other model, and every replica in the list has said what it is: a
+  ///   replica that has not might have this name.
   const ReplicaGroup* ByModel(std::string_view model) const;
   /// Whether a group for these requests may come, if there is none now.
   bool MayCome(std::string_view model) const;

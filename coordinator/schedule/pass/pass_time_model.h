@@ -13,13 +13,12 @@ namespace scorecast::coordinator {
 ///
 /// A pass takes `base + few * min(rows, 32) + row * max(rows - 32, 0) + key * keys + read * reads +
 /// label * labels + product * products + top * top + draw * draws + adjusted * adjusted`: see
-/// PassWork. (The first rows of a pass cost
-/// little, because the weights are read from memory once for all of them.) The coefficients are
-/// positive. They are fitted by least squares to relative errors, with Huber weights, so that a
-/// machine that was stopped for a while changes little. The last passes of each size are kept,
-/// those whose reads return much beside the others, so that many passes of one kind do not push out
-/// what is known of the others. Older ones count less. A coefficient that these passes do not
-/// determine stays at the prior's.
+/// PassWork. (The first rows of a pass cost little, because the weights are read from memory once
+/// for all of them.) The coefficients are positive. They are fitted by least squares to relative
+/// errors, with Huber weights, so that a machine that was stopped for a while changes little. The
+/// last passes of each size are kept, and passes whose reads return much are kept beside the
+/// others, so that many passes of one kind do not push out what is known of the others. Older
+/// passes count less. A coefficient that these passes do not determine stays at the prior's value.
 ///
 /// A relative error is `|predicted - seconds| / max(predicted, seconds)`, so it is between 0 and 1.
 ///

@@ -26,8 +26,9 @@ constexpr std::int32_t kUntouched = -1;
 /// What completions read of one row takes at most 1/kReadsShare of a pass.
 constexpr double kReadsShare = 4;
 
+/// Whether a pass may have all these reads of completions. It may always have one.
 bool HasTimeForReads(const PassWork& reads, const PassBudget& budget) {
-  return kReadsShare * budget.rates.Seconds(reads) <= budget.seconds;
+  return reads.reads <= 1 || kReadsShare * budget.rates.Seconds(reads) <= budget.seconds;
 }
 
 std::int32_t PageBegin(std::int32_t row) { return row / kKvPageRows * kKvPageRows; }
@@ -71,7 +72,7 @@ bool SequenceRun::FitsEmptyPass(const PassBudget& budget) const {
       work += WorkOfRead(chooser.Wanted(), chooser.Labels().size());
     }
   }
-  return FitsPass(cost, limits_) && (work.reads <= 1 || HasTimeForReads(work, budget));
+  return FitsPass(cost, limits_) && HasTimeForReads(work, budget);
 }
 
 bool SequenceRun::has_rows_left() const {
@@ -182,8 +183,7 @@ bool SequenceRun::HasRoomForRead(const SequencePart& part, const TokenChooser& c
   }
   cost += {.reads = 1, .logit_bytes = WantedBytes(chooser, limits_)};
   of_completions += WorkOfRead(chooser.Wanted(), chooser.Labels().size());
-  return FitsPass(cost, limits_) &&
-         (of_completions.reads <= 1 || HasTimeForReads(of_completions, budget));
+  return FitsPass(cost, limits_) && HasTimeForReads(of_completions, budget);
 }
 
 void SequenceRun::PlaceReads(const PassBudget& budget) {
@@ -600,8 +600,8 @@ std::vector<SequenceRun::RowOfCompletion> SequenceRun::RowsOfCompletions(
   return of_completions;
 }
 
-void SequenceRun::Take(std::span<proto::RowLogits> rows,
-                       std::span<const TokenChooser::Choice> choices) {
+std::span<const TokenChooser::Choice> SequenceRun::Take(
+    std::span<proto::RowLogits> rows, std::span<const TokenChooser::Choice> choices) {
   Check(rows.size() == targets_in_pass_.size(), "a pass returns a row for each of its reads");
   added_rows_ = 0;
   const std::vector<std::int32_t> targets = std::exchange(targets_in_pass_, {});
@@ -615,11 +615,11 @@ void SequenceRun::Take(std::span<proto::RowLogits> rows,
       choices = choices.subspan(1);
     }
   }
-  Check(choices.empty(), "choices are those of the pass");
   pages_.PassDone();
   if (!has_rows_left()) {
     state_ = State::kDone;
   }
+  return choices;
 }
 
 void SequenceRun::TakeToken(Completion& completion, const TokenChooser::Choice& choice) {

@@ -93,8 +93,10 @@ class SequenceRun {
   /// The pass is over, and `rows` are what its reads of this run returned. The completions among
   /// them.
   std::vector<RowOfCompletion> RowsOfCompletions(std::span<const proto::RowLogits> rows) const;
-  /// Takes these rows, and the choice of each completion among them. Completions go on or end.
-  void Take(std::span<proto::RowLogits> rows, std::span<const TokenChooser::Choice> choices = {});
+  /// Takes these rows, and the first choices: one for each completion among the rows. Completions
+  /// go on or end. Returns the other choices.
+  std::span<const TokenChooser::Choice> Take(std::span<proto::RowLogits> rows,
+                                             std::span<const TokenChooser::Choice> choices = {});
   /// Gives all pages back. The rows that were stored are computed again when the run is next added.
   void ReleasePages();
 

@@ -18,7 +18,7 @@ ActiveJob::ActiveJob(Job job, const proto::PlanLimits& limits, Clock::time_point
     : given(std::move(job)),
       result{.rows = std::vector<std::vector<proto::RowLogits>>(given.sequences.size())},
       submitted(now),
-      size(SizeOf(given.sequences)),
+      size(SizeOf(given.sequences, given.generations.size())),
       sequences(given.sequences.size()),
       path{given.client, given.priority},
       unfinished_sequences(given.sequences.size()) {
@@ -71,12 +71,6 @@ std::vector<Generation> ActiveJob::GenerationsOf(std::size_t sequence) const {
   std::copy_if(given.generations.begin(), given.generations.end(), std::back_inserter(of_sequence),
                [&](const Generation& generation) { return generation.sequence == sequence; });
   return of_sequence;
-}
-
-bool ActiveJob::is_in_pass() const {
-  return std::any_of(sequences.begin(), sequences.end(), [](const ActiveSequence& active) {
-    return active.run != nullptr && active.run->is_in_pass();
-  });
 }
 
 std::int64_t ActiveJob::waiting_rows() const {

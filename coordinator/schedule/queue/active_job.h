@@ -66,8 +66,6 @@ struct ActiveJob {
   /// Those of one sequence.
   std::vector<Generation> GenerationsOf(std::size_t sequence) const;
 
-  /// Whether some of its rows are in the pass in flight.
-  bool is_in_pass() const;
   /// Prompt rows in no pass yet.
   std::int64_t waiting_rows() const;
 

@@ -21,6 +21,7 @@ void ExpectedPages::Remove(const Entry& entry, std::span<const std::uint64_t> pa
     const auto page = pages_.find(name);
     if (--page->second.sequences == 0) {
       pages_.erase(page);
+      left_over_.erase(name);
     } else if (page->second.owner == entry) {
       page->second.owner.reset();
     }
@@ -32,8 +33,8 @@ void ExpectedPages::Drop(const Entry& entry, std::span<const std::uint64_t> page
   std::ranges::copy_if(pages, std::back_inserter(own),
                        [&](std::uint64_t name) { return pages_.at(name).owner == entry; });
   Remove(entry, pages);
-  left_over_.insert(own.begin(), own.end());
-  std::erase_if(left_over_, [&](std::uint64_t name) { return !pages_.contains(name); });
+  std::ranges::copy_if(own, std::inserter(left_over_, left_over_.end()),
+                       [&](std::uint64_t name) { return pages_.contains(name); });
 }
 
 bool ExpectedPages::TakeLeftOver(const Entry& entry, std::span<const std::uint64_t> pages) {

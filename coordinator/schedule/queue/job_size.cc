@@ -17,10 +17,13 @@ std::int64_t BytesOf(const std::vector<T>& list) {
   return static_cast<std::int64_t>(list.capacity() * sizeof(T));
 }
 
+/// About what a completion takes before it has tokens: its generator, and its part of a run.
+constexpr std::int64_t kCompletionBytes = 2048;
+
 }  // namespace
 
-JobSize SizeOf(std::span<const proto::PackedSequence> sequences) {
-  JobSize size;
+JobSize SizeOf(std::span<const proto::PackedSequence> sequences, std::size_t completions) {
+  JobSize size = {.bytes = static_cast<std::int64_t>(completions) * kCompletionBytes};
   std::unordered_set<const void*> counted;
   for (const proto::PackedSequence& sequence : sequences) {
     size.tokens += static_cast<std::int64_t>(sequence.tokens.size());

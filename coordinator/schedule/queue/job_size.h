@@ -12,10 +12,10 @@ namespace scorecast::coordinator {
 /// What a job holds while it waits. Tokens and label lists that its sequences share count once.
 struct JobSize {
   std::int64_t tokens = 0;
-  std::int64_t bytes = 0;  ///< Tokens, label lists, segments and reads.
+  std::int64_t bytes = 0;  ///< Tokens, label lists, segments, reads and completions.
 };
 
-JobSize SizeOf(std::span<const proto::PackedSequence> sequences);
+JobSize SizeOf(std::span<const proto::PackedSequence> sequences, std::size_t completions = 0);
 
 /// Digest of the tokens of all sequences, by which a job that comes back is recognised.
 std::uint64_t DigestOf(std::span<const proto::PackedSequence> sequences);

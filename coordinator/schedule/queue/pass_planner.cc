@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "coordinator/schedule/pass/pass_builder.h"
@@ -136,60 +137,88 @@ void PassPlanner::EndWaiting(const ActiveJob& job) {
   waiting_clients_.Remove(job.path.client, job.size);
 }
 
-void PassPlanner::ForEachUnfinished(const std::function<void(ActiveJob&)>& visit) {
-  may_have_errors_ = true;
-  for (const auto& [entry, ref] : waiting_) {
-    visit(*ref.job);
+void PassPlanner::Fail(const JobPointer& job, const proto::Error& error) {
+  if (!job->error) {
+    job->error = error;
+    failed_.emplace(job->ticket, job);
   }
-  running_.ForEach([&](const SequenceRef& ref) { visit(*ref.job); });
+}
+
+void PassPlanner::Fail(std::span<const JobTicket> tickets, const proto::Error& error) {
+  for (const JobTicket ticket : tickets) {
+    const auto waiting = waiting_.lower_bound({ticket, 0});
+    if (waiting != waiting_.end() && waiting->first.ticket == ticket) {
+      Fail(waiting->second.job, error);
+    }
+  }
+  const auto fail = [&](const SequenceRef& ref) {
+    if (std::ranges::binary_search(tickets, ref.ticket())) {
+      Fail(ref.job, error);
+    }
+  };
+  running_.ForEach(fail);
   for (const SequenceRef& ref : in_pass_) {
     if (ref.run().has_active_completions()) {
-      visit(*ref.job);
+      fail(ref);
     }
+  }
+}
+
+void PassPlanner::FailAll(const proto::Error& error) {
+  for (const auto& [entry, ref] : waiting_) {
+    Fail(ref.job, error);
+  }
+  running_.ForEach([&](const SequenceRef& ref) { Fail(ref.job, error); });
+  for (const SequenceRef& ref : in_pass_) {
+    if (ref.run().has_active_completions()) {
+      Fail(ref.job, error);
+    }
+  }
+}
+
+void PassPlanner::Drop(ActiveJob& job, Clock::time_point now) {
+  job.is_dropped = true;
+  job.result.finished = now;
+  waiting_rows_ -= job.waiting_rows();
+  --jobs_;
+  bytes_ -= job.size.bytes + job.rows_bytes;
+  for (auto waiting = waiting_.lower_bound({job.ticket, 0});
+       waiting != waiting_.end() && waiting->first.ticket == job.ticket;) {
+    queue_.Remove(job.path, waiting->first);
+    waiting = waiting_.erase(waiting);
+  }
+  for (std::size_t i = 0; i < job.sequences.size(); ++i) {
+    EndPages({job.ticket, i}, job.sequences[i]);
+    expected_.Drop({job.ticket, i}, job.sequences[i].page_digests);
+  }
+  job.Clear();
+  if (!job.has_started) {
+    EndWaiting(job);
   }
 }
 
 std::vector<JobPointer> PassPlanner::TakeDropped(Clock::time_point now) {
   std::vector<JobPointer> dropped;
-  if (!std::exchange(may_have_errors_, false)) {
+  if (failed_.empty()) {
     return dropped;
   }
-  const auto drop = [&](const JobPointer& job) {
-    if (!job->error || job->is_in_pass()) {
-      may_have_errors_ = may_have_errors_ || job->error;
-      return false;
-    }
-    if (!job->is_dropped) {
-      job->is_dropped = true;
-      job->result.finished = now;
-      waiting_rows_ -= job->waiting_rows();
-      --jobs_;
-      bytes_ -= job->size.bytes + job->rows_bytes;
-      for (std::size_t i = 0; i < job->sequences.size(); ++i) {
-        EndPages({job->ticket, i}, job->sequences[i]);
-        expected_.Drop({job->ticket, i}, job->sequences[i].page_digests);
-      }
-      job->Clear();
-      if (!job->has_started) {
-        EndWaiting(*job);
-      }
-      dropped.push_back(job);
-    }
-    return true;
-  };
-  std::erase_if(waiting_, [&](const auto& waiting) {
-    const SequenceRef& ref = waiting.second;
-    if (!drop(ref.job)) {
-      return false;
-    }
-    queue_.Remove(ref.job->path, ref.entry());
-    return true;
-  });
-  running_.RemoveIf([&](const SequenceRef& ref) { return drop(ref.job); });
+  std::set<JobTicket> in_pass;
   for (const SequenceRef& ref : in_pass_) {
-    may_have_errors_ = may_have_errors_ || ref.job->error;
+    in_pass.insert(ref.ticket());
   }
-  CountLeftOverWork();
+  for (auto failed = failed_.begin(); failed != failed_.end();) {
+    if (in_pass.contains(failed->first)) {
+      ++failed;
+      continue;
+    }
+    Drop(*failed->second, now);
+    dropped.push_back(std::move(failed->second));
+    failed = failed_.erase(failed);
+  }
+  if (!dropped.empty()) {
+    running_.RemoveIf([](const SequenceRef& ref) { return ref.job->is_dropped; });
+    CountLeftOverWork();
+  }
   return dropped;
 }
 
@@ -490,10 +519,8 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
     SequenceRun& run = ref.run();
     const std::size_t reads = run.reads_in_pass();
     Check(reads <= rows.size(), "a pass returns a row for each of its reads");
-    const std::size_t completions = run.RowsOfCompletions(rows.first(reads)).size();
-    run.Take(rows.first(reads), choices.first(completions));
+    choices = run.Take(rows.first(reads), choices);
     rows = rows.subspan(reads);
-    choices = choices.subspan(completions);
     if (run.is_done()) {
       const std::int64_t results_bytes = RowsBytes(run.results());
       job.rows_bytes += results_bytes;
@@ -504,6 +531,7 @@ std::vector<JobPointer> PassPlanner::PassDone(std::span<proto::RowLogits> rows,
       job.EndSequence(ref.sequence);
       if (--job.unfinished_sequences == 0) {
         job.result.finished = now;
+        failed_.erase(job.ticket);
         --jobs_;
         bytes_ -= job.size.bytes + job.rows_bytes;
         done.push_back(ref.job);

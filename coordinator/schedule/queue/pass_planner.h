@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -58,8 +57,14 @@ class PassPlanner {
   /// The same as if all that waits came before the job. Never shorter, and computed faster.
   QueueForecast LongestForecast() const;
 
-  /// Removes jobs that have an error from the queues, and returns them. A job with rows
-  /// in the pass in flight stays until that pass is over.
+  /// Gives an error to those of the jobs with these tickets, which are sorted, that have more to
+  /// compute than what is in the pass in flight. They are dropped: see TakeDropped. The first error
+  /// of a job counts.
+  void Fail(std::span<const JobTicket> tickets, const proto::Error& error);
+  /// The same for all jobs.
+  void FailAll(const proto::Error& error);
+  /// Removes jobs that have an error from the queues, and returns them. A job with rows in the pass
+  /// in flight stays until that pass is over.
   std::vector<JobPointer> TakeDropped(Clock::time_point now);
 
   /// Forms the next pass. Returns nothing if no rows wait. No pass may be in flight.
@@ -79,10 +84,6 @@ class PassPlanner {
   const PassWork& pass_work() const { return pass_work_; }
   /// Whether that pass is a step of a text.
   bool is_step() const { return is_step_; }
-
-  /// Calls `visit` with every job that has more to compute than what is in the pass in flight. A
-  /// job may be visited more than once. It may be given an error: see TakeDropped.
-  void ForEachUnfinished(const std::function<void(ActiveJob&)>& visit);
 
   bool is_queue_empty() const { return queue_.empty() && running_.empty(); }
   /// Sets the fields of `status` that the planner knows, which are all but those about passes.
@@ -107,6 +108,9 @@ class PassPlanner {
   double Speed() const;
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
+  void Fail(const JobPointer& job, const proto::Error& error);
+  /// Removes a job that has no row in the pass in flight, except from the running completions.
+  void Drop(ActiveJob& job, Clock::time_point now);
   void Enqueue(const SequenceRef& ref, const PassWork& left);
   void Dequeue(const SequenceRef& ref);
   /// Counts work that dropped sequences shared with others as work of those.
@@ -166,9 +170,9 @@ class PassPlanner {
   PageRanges text_pages_;             ///< Of the buffers for texts.
   PassWork pass_work_;
   bool is_step_ = false;
-  std::uint64_t passes_ = 0;           ///< Passes that were formed.
-  bool completions_give_way_ = false;  ///< The next pass is first filled with other rows.
-  bool may_have_errors_ = false;       ///< Some jobs in the queues may have an error.
+  std::uint64_t passes_ = 0;                ///< Passes that were formed.
+  bool completions_give_way_ = false;       ///< The next pass is first filled with other rows.
+  std::map<JobTicket, JobPointer> failed_;  ///< Unfinished jobs that have an error.
   std::int64_t waiting_rows_ = 0;
   std::int64_t jobs_ = 0;  ///< Unfinished jobs.
   std::int64_t bytes_ = 0;

@@ -131,32 +131,24 @@ void Scheduler::Cancel(std::vector<Ticket> tickets) {
   if (tickets.empty()) {
     return;
   }
-  std::sort(tickets.begin(), tickets.end());
-  DropIf(
-      [&](const ActiveJob& job) {
-        return std::binary_search(tickets.begin(), tickets.end(), job.ticket);
-      },
-      {499, "client_left", "The client left before its request was computed.", ""});
+  std::ranges::sort(tickets);
+  const proto::Error left = {499, "client_left", "The client left before its request was computed.",
+                             ""};
+  DropFailed([&] { planner_->Fail(tickets, left); });
 }
 
 void Scheduler::StopAfterPass() {
-  {
-    const std::lock_guard lock(mutex_);
+  DropFailed([&] {
     stops_ = true;
-  }
-  DropIf([](const ActiveJob&) { return true; }, Draining());
+    planner_->FailAll(Draining());
+  });
 }
 
-void Scheduler::DropIf(const std::function<bool(const ActiveJob&)>& condition,
-                       const proto::Error& error) {
+void Scheduler::DropFailed(const std::function<void()>& fail) {
   Step step;
   {
     const std::lock_guard lock(mutex_);
-    planner_->ForEachUnfinished([&](ActiveJob& job) {
-      if (!job.error && condition(job)) {
-        job.error = error;
-      }
-    });
+    fail();
     step.done = planner_->TakeDropped(options_.now());
     ++running_steps_;
   }

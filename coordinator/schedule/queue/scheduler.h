@@ -109,7 +109,7 @@ class Scheduler {
   Ticket Submit(Job job);
 
   /// Drops those of the jobs that still have rows waiting: their `done` gets a 499. Has no effect
-  /// on the others. Goes through the queue once, for any number of tickets.
+  /// on the others.
   void Cancel(std::vector<Ticket> tickets);
 
   /// Computes nothing beyond the pass in flight: every job that needs more than that pass gets a
@@ -148,9 +148,9 @@ class Scheduler {
   bool IsIdle() const;
 
   // These are called without it.
-  /// Sets the error of unfinished jobs that meet the condition, and drops those with no rows in the
-  /// pass in flight.
-  void DropIf(const std::function<bool(const ActiveJob&)>& condition, const proto::Error& error);
+  /// Drops the jobs to which `fail` gives an error, unless they have rows in the pass in flight.
+  /// `fail` is called with the lock.
+  void DropFailed(const std::function<void()>& fail);
   void Run(Step step);
   /// Chooses the next tokens of the completions in the pass, which returned these rows, on the
   /// threads that compute. That belongs to the time of the pass.
