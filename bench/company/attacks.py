@@ -110,5 +110,9 @@ def sampled(vocabulary: int = 151_936, biased: bool = False, in_flight: int = 1,
 
 
 SAMPLED = sampled(n=128, temperature=100, top_p=0.9999, repetition_penalty=1.3)
+# 16,384 completions, each of which would have its own list of 75,000 tokens.
+ADJUSTED = sampled(75_000, biased=True, prompt=[[600, 601]] * 128, n=128, presence_penalty=1)
+# 16,384 completions that share 4 KB of stop strings.
+STOPS = sampled(prompt=[[600, 601]] * 128, n=128, max_tokens=16, stop=[f"{number:03}" + "x" * 250 for number in range(16)])
 # Requests on a connection that reads no reply until it cannot send any more.
 PIPELINING = Raw(lambda: repeat((wire.get("/v1/models") * 10 + _text(True, "Is it so?")) * 200), clients=8)

@@ -153,6 +153,8 @@ ABUSES = [
     _over_http("leaving-clients", "clients that leave before their replies", attacks.HTTP_LEAVING_CLIENTS),
     _over_http("pipelining", "thousands of requests on connections that read nothing", attacks.PIPELINING, **_DRAINS),
     _over_http("sampled", "a request for 128 completions, with penalties and top_p", attacks.SAMPLED, model="sampled"),
+    _over_http("adjusted", "a request for 16,384 completions with 75,000 biases and a penalty", attacks.ADJUSTED, model="sampled"),
+    _over_http("stops", "a request for 16,384 completions with 16 stop strings", attacks.STOPS, model="0.01b"),
     _over_http("idle-connections", f"{attacks.IDLE_CONNECTIONS} idle connections", attacks.IDLE, **_DRAINS,
                flags={"--max-connections-per-address": 11_000}),
     _beside("open-ports", "a byte to every port of the ranks, held", Service.strangers, **_DRAINS),

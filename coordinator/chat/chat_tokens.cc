@@ -46,10 +46,13 @@ ChatTokens::Match ChatTokens::MatchOf(std::string_view text, const SpecialToken&
 }
 
 ChatTokens::Match ChatTokens::FindNext(const MarkedText& text, std::size_t done,
-                                       std::size_t& at) const {
+                                       Place& place) const {
   const std::string_view bytes = text.text();
+  auto& [at, end] = place;
   while (at < text.size()) {
-    const std::size_t end = text.EndOfRun(at);
+    if (at == end) {
+      end = text.EndOfRun(at);
+    }
     if (text.OriginOf(at) == MarkedText::Origin::kRequest) {
       at = end;
       continue;
@@ -77,9 +80,9 @@ Expected<std::vector<TokenId>, EncodeFault> ChatTokens::Encode(const MarkedText&
   std::vector<TokenId> ids;
   EncodeOptions options{.at_start = at_start, .special_tokens = SpecialTokensInText::kEscape};
   std::size_t done = 0;
-  std::size_t at = 0;
+  Place place;
   while (done < text.size()) {
-    const Match match = FindNext(text, done, at);
+    const Match match = FindNext(text, done, place);
     const std::size_t end = match.token != nullptr ? match.begin : text.size();
     if (end > done) {
       const Expected<EncodedText, EncodeFault> run = tokenizer_.EncodeWithin(

@@ -30,9 +30,15 @@ class ChatTokens {
     std::size_t end = 0;
   };
 
-  /// The first control token that is spelled from `at` on, by bytes of the template alone; `at`
-  /// moves behind it. `done` is the end of the one before it.
-  Match FindNext(const MarkedText& text, std::size_t done, std::size_t& at) const;
+  /// How far a text was searched, and the end of the run of one origin that this is in.
+  struct Place {
+    std::size_t at = 0;
+    std::size_t end = 0;
+  };
+
+  /// The first control token that is spelled from `place` on, by bytes of the template alone;
+  /// `place` moves behind it. `done` is the end of the one before it.
+  Match FindNext(const MarkedText& text, std::size_t done, Place& place) const;
   Match MatchOf(std::string_view text, const SpecialToken& token, std::size_t begin,
                 std::size_t done) const;
 

@@ -156,7 +156,7 @@ std::shared_ptr<const Decider> Decider::Make(const DecisionTemplate& from,
   return decider;
 }
 
-std::string Decider::Rendered(std::string_view json) const {
+std::optional<std::string> Decider::Rendered(std::string_view json) const {
   if (from_.json_indent < 0) {
     return std::string(json);
   }
@@ -168,6 +168,9 @@ std::string Decider::Rendered(std::string_view json) const {
     text.append(depth * static_cast<std::size_t>(from_.json_indent), ' ');
   };
   for (std::size_t i = 0; i < json.size(); ++i) {
+    if (text.size() > kMostRenderedBytes) {
+      return std::nullopt;
+    }
     const char c = json[i];
     if (in_string) {
       text += c;

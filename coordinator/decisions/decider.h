@@ -51,8 +51,11 @@ class Decider {
   const DecisionLabels& labels() const { return labels_; }
   const DecisionTemperatures& temperatures() const { return from_.temperatures; }
 
-  /// An object or list of a request as the model sees it. `json` is compact.
-  std::string Rendered(std::string_view json) const;
+  static constexpr std::size_t kMostRenderedBytes = std::size_t{64} << 20;
+
+  /// An object or list of a request as the model sees it. `json` is compact. Nothing if that has
+  /// more than kMostRenderedBytes: an indented text is much longer than a compact one.
+  std::optional<std::string> Rendered(std::string_view json) const;
 
   /// The tokens that all questions of a state follow. They depend on the state alone.
   proto::Expected<std::vector<TokenId>, EncodeFault> Prefix(std::string_view state,

@@ -8,9 +8,12 @@
 #include <utility>
 
 #include "coordinator/chat/chat_prompts.h"
+#include "coordinator/json/body_members.h"
+#include "coordinator/json/json_text.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
+#include "proto/base/count.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
@@ -19,6 +22,8 @@ namespace {
 using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
+
+constexpr std::string_view kArguments = "chat_template_kwargs";
 
 std::string MessageField(int index, std::string_view member) {
   return At("messages", static_cast<std::size_t>(index)) + "." + std::string(member);
@@ -60,6 +65,46 @@ ChatMessage PartsOf(const v1::ChatMessage& message, int index, std::optional<Err
   return parts;
 }
 
+std::string ArgumentField(const v1::ChatTemplateArgument& argument) {
+  return std::string(kArguments) + "." + proto::OneLine(argument.key());
+}
+
+/// Variables, and members of their values, are looked up one by one.
+std::optional<Error> ArgumentsFault(const GivenConversation& given) {
+  constexpr int kMostArguments = 128;
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  if (given.arguments.size() > kMostArguments) {
+    return BadRequest(
+        "too_many_arguments",
+        "Too many chat_template_kwargs: " + Exceeds(given.arguments.size(), kMostArguments) + ".",
+        std::string(kArguments));
+  }
+  std::size_t bytes = 0;
+  for (const v1::ChatTemplateArgument& argument : given.arguments) {
+    bytes += argument.key().size() + argument.value().size();
+  }
+  return bytes <= kMostBytes ? std::nullopt
+                             : std::optional(BadRequest("arguments_too_long",
+                                                        "chat_template_kwargs have more than " +
+                                                            proto::Count(kMostBytes, "byte") + ".",
+                                                        std::string(kArguments)));
+}
+
+std::optional<Error> ArgumentFault(const v1::ChatTemplateArgument& argument) {
+  constexpr std::int64_t kMostValues = 1024;
+  if (!IsValidUtf8(argument.key()) || !IsValidUtf8(argument.value())) {
+    return InvalidUtf8(std::string(kArguments));
+  }
+  const Expected<BodyJson> value = ParseJson(argument.value(), kMostValues);
+  if (value) {
+    return std::nullopt;
+  }
+  Error fault = value.error();
+  fault.param = ArgumentField(argument);
+  fault.message = fault.param + ": " + fault.message;
+  return fault;
+}
+
 Expected<Conversation> CheckConversation(const GivenConversation& given, const ChatTemplate& chat) {
   Conversation conversation{.add_generation_prompt = given.add_generation_prompt,
                             .continue_final_message = given.continue_final_message,
@@ -71,16 +116,19 @@ Expected<Conversation> CheckConversation(const GivenConversation& given, const C
       return Unexpected(*std::move(fault));
     }
   }
+  if (auto fault = ArgumentsFault(given)) {
+    return Unexpected(*std::move(fault));
+  }
   for (const v1::ChatTemplateArgument& argument : given.arguments) {
-    const std::string field = "chat_template_kwargs." + proto::OneLine(argument.key());
+    const std::string field = ArgumentField(argument);
     if (!chat.TakesArgument(argument.key())) {
       return Unexpected(BadRequest("not_supported",
                                    field + " is not supported by this server: every conversation "
                                            "has its own value of this variable.",
                                    field));
     }
-    if (!IsValidUtf8(argument.key()) || !IsValidUtf8(argument.value())) {
-      return Unexpected(InvalidUtf8("chat_template_kwargs"));
+    if (auto fault = ArgumentFault(argument)) {
+      return Unexpected(*std::move(fault));
     }
     std::erase_if(conversation.arguments,
                   [&](const ChatArgument& before) { return before.name == argument.key(); });

@@ -166,11 +166,12 @@ Expected<CompletionOptions> CompletionOptionsOf(const GenerationFields& fields,
   if (!given && fields.generates() && !options.sampling.is_greedy()) {
     options.sampling.seed = fallback ? *fallback : DrawSeed();
   }
-  options.stop.assign(fields.stop.begin(), fields.stop.end());
-  options.stop_token_ids.assign(fields.stop_token_ids.begin(), fields.stop_token_ids.end());
+  options.stop = std::vector<std::string>(fields.stop.begin(), fields.stop.end());
+  std::vector<TokenId> stop_ids(fields.stop_token_ids.begin(), fields.stop_token_ids.end());
   if (!fields.ignore_eos) {
-    options.stop_token_ids.insert(options.stop_token_ids.end(), eos_ids.begin(), eos_ids.end());
+    stop_ids.insert(stop_ids.end(), eos_ids.begin(), eos_ids.end());
   }
+  options.stop_token_ids = std::move(stop_ids);
   options.shows_stop = fields.shows_stop;
   if (fields.generates()) {
     Expected<TokenAdjustments> adjustments = AdjustmentsOf(fields, context);

@@ -5,6 +5,7 @@
 
 #include "coordinator/request/row_scores.h"
 #include "coordinator/schedule/pages/kept_segments.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -32,6 +33,18 @@ proto::Error StreamDiffers() {
           ""};
 }
 
+/// Of all completions together: 128 MiB of ids.
+constexpr std::int64_t kMostAdjusted = std::int64_t{1} << 25;
+
+proto::Error TooManyAdjusted(const AdjustmentOptions& options) {
+  const std::string field = options.logit_bias.empty() ? "repetition_penalty" : "logit_bias";
+  return {413, "too_many_adjusted_tokens",
+          "The completions have more than " + proto::Count(kMostAdjusted, "adjusted token") +
+              " together. With penalties, each completion has its own list: the tokens of "
+              "logit_bias and, with repetition_penalty, of its prompt.",
+          field};
+}
+
 /// The tokens that a completion sees when it begins, by id.
 proto::LabelList TokensBefore(const PackedSequence& sequence, const Generation& generation,
                               std::int64_t vocab_size) {
@@ -56,9 +69,11 @@ proto::LabelList TokensBefore(const PackedSequence& sequence, const Generation& 
 
 }  // namespace
 
-void PromptCompletions::Add(const PackedSequence& sequence, CompletionOptions options,
-                            std::string field, const RequestContext& context,
-                            const OnDelta& on_delta, Generation& generation) {
+std::optional<proto::Error> PromptCompletions::Add(const PackedSequence& sequence,
+                                                   CompletionOptions options, std::string field,
+                                                   const RequestContext& context,
+                                                   const OnDelta& on_delta,
+                                                   Generation& generation) {
   CompletionGenerator::OnDelta on_own_delta;
   if (on_delta) {
     on_own_delta = [on_delta, i = generators_.size()](CompletionDelta delta) {
@@ -72,6 +87,15 @@ void PromptCompletions::Add(const PackedSequence& sequence, CompletionOptions op
     }
     options.adjustments = *adjustments_;
   }
+  const TokenAdjustments& adjustments = options.adjustments;
+  // A list of the whole vocabulary stays as it is, and is shared.
+  if (const auto adjusted = std::ssize(adjustments.tokens());
+      adjustments.has_own_tokens() && adjusted < context.config.vocab_size) {
+    adjusted_tokens_ += adjusted;
+    if (adjusted_tokens_ > kMostAdjusted) {
+      return TooManyAdjusted(adjustments.options());
+    }
+  }
   if (const auto sent = sent_.find(generators_.size()); sent != sent_.end()) {
     options.sent = sent->second;
   }
@@ -81,6 +105,7 @@ void PromptCompletions::Add(const PackedSequence& sequence, CompletionOptions op
   generators_.push_back(generator);
   fields_.push_back(std::move(field));
   generation.chooser = std::move(generator);
+  return std::nullopt;
 }
 
 Expected<std::vector<const CompletionOutput*>> PromptCompletions::Outputs() const {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "coordinator/request/values.h"
+#include "proto/model/model_config.h"
 
 namespace scorecast::coordinator {
 
@@ -26,6 +27,11 @@ inline std::int64_t EscapedTextBytes(std::string_view text) {
   const auto num_controls =
       std::ranges::count_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
   return static_cast<std::int64_t>(text.size()) + (num_controls + 1) / 2;
+}
+
+/// Bytes of an embedding, which is kept until a shorter response is formed from it.
+inline std::int64_t EmbeddingBytes(const proto::ModelConfig& config) {
+  return config.is_embedder() ? config.output_size() * std::int64_t{sizeof(float)} : 0;
 }
 
 /// Bytes of a row of `top_logprobs`. A value out of range counts as the nearest one in range; the

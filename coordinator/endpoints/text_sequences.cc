@@ -75,7 +75,7 @@ Expected<std::string_view> PromptOf(const TextInputs& inputs, const EmbeddingPro
 constexpr std::int64_t kMostPromptTokens = std::int64_t{1} << 24;
 constexpr std::int64_t kMostPromptBytes = std::int64_t{1} << 26;
 
-/// The prompt, tokenized once. A 413 if it is too long for so many texts.
+/// The prompt, tokenized once. A 413 if it is too long for the number of texts.
 Expected<TextPrompt> TokenizedPrompt(std::string_view text, const TextInputs& inputs,
                                      const RequestContext& context) {
   const std::string field = inputs.prompt        ? "prompt"
@@ -91,7 +91,7 @@ Expected<TextPrompt> TokenizedPrompt(std::string_view text, const TextInputs& in
   }
   const auto texts = static_cast<std::int64_t>(std::ranges::count_if(
       inputs.texts, [](const TextInput& input) { return IsText(input.first); }));
-  // Of texts that are cut at their end, only so many tokens are made.
+  // A text that is cut at its end copies no token behind the cut.
   const std::int64_t tokens =
       inputs.length.cut == Truncation::Side::kRight
           ? std::min({prompt->tokens(), inputs.length.max_tokens, MostTextTokens(context)})

@@ -106,8 +106,8 @@ TokenChooser::Choice CompletionGenerator::Take(const proto::RowLogits& row) {
     scored->text_offset = text_offset_;
   }
   const auto step = static_cast<std::uint32_t>(output_.token_ids.size());
-  const std::vector<TokenId>& stop_ids = options_.stop_token_ids;
-  const bool stops = std::find(stop_ids.begin(), stop_ids.end(), *token) != stop_ids.end();
+  const proto::LabelList& stop_ids = options_.stop_token_ids;
+  const bool stops = std::ranges::find(stop_ids, *token) != stop_ids.end();
   const bool is_last = static_cast<std::int64_t>(step) + 1 >= options_.max_new_tokens;
 
   const bool may_stop =

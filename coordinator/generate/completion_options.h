@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coordinator/generate/completion_position.h"
+#include "coordinator/generate/stop_strings.h"
 #include "coordinator/generate/token_adjustments.h"
 #include "proto/model/token_id.h"
 #include "proto/plan/label_list.h"
@@ -31,17 +32,18 @@ struct SamplingOptions {
   bool is_greedy() const { return temperature < kLeastTemperature; }
 };
 
-/// Options that say how a completion is generated and when it ends.
+/// Options that say how a completion is generated and when it ends. Copies share what a request
+/// may have much of, except `echo`.
 struct CompletionOptions {
   std::int64_t max_new_tokens = 0;  ///< At least 1 if a completion is generated.
   SamplingOptions sampling;
-  TokenAdjustments adjustments;         ///< Before the temperature.
-  std::vector<std::string> stop;        ///< UTF-8. The text ends before the first of them, which
-                                        ///< does not end in the first `min_tokens` tokens.
-  bool shows_stop = false;              ///< The text has what ended it: a stop string or token.
-  std::vector<TokenId> stop_token_ids;  ///< Include the model's EOS ids, unless these are ignored.
-  std::string echo;                     ///< UTF-8 with which the text begins. No stop is in it.
-  bool skip_special_tokens = false;     ///< Special tokens have no text.
+  TokenAdjustments adjustments;      ///< Before the temperature.
+  StopList stop;                     ///< The text ends before the first of them, which does not
+                                     ///< end in the first `min_tokens` tokens.
+  bool shows_stop = false;           ///< The text has what ended it: a stop string or token.
+  proto::LabelList stop_token_ids;   ///< Include the model's EOS ids, unless these are ignored.
+  std::string echo;                  ///< UTF-8 with which the text begins. No stop is in it.
+  bool skip_special_tokens = false;  ///< Special tokens have no text.
   /// If it is set, tokens get their log-probabilities and those of this many best tokens.
   std::optional<std::int64_t> logprobs;
   /// With `logprobs`: unless the list is empty, these tokens get theirs instead of the best ones.

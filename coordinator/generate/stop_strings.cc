@@ -5,9 +5,9 @@
 
 namespace scorecast::coordinator {
 
-StopStrings::StopStrings(std::vector<std::string> stops, bool shows_stop)
-    : shows_stop_(shows_stop) {
-  for (std::string& stop : stops) {
+StopList::StopList(const std::vector<std::string>& stops) {
+  std::vector<Stop> made;
+  for (const std::string& stop : stops) {
     if (stop.empty()) {
       continue;
     }
@@ -20,27 +20,34 @@ StopStrings::StopStrings(std::vector<std::string> stops, bool shows_stop)
       length += stop[i] == stop[length] ? 1 : 0;
       border[i + 1] = static_cast<std::uint16_t>(length);
     }
-    searches_.push_back({std::move(stop), std::move(border), 0});
+    made.push_back({stop, std::move(border)});
   }
+  stops_ = std::make_shared<const std::vector<Stop>>(std::move(made));
 }
 
+StopStrings::StopStrings(StopList list, bool shows_stop)
+    : list_(std::move(list)), matched_(list_.stops().size()), shows_stop_(shows_stop) {}
+
 std::string StopStrings::Push(std::string_view piece, bool may_stop) {
+  const std::span<const StopList::Stop> stops = list_.stops();
   for (const char c : piece) {
     if (found_) {
       break;
     }
     held_ += c;
     std::size_t longest = 0;
-    for (Search& search : searches_) {
-      while (search.matched > 0 && search.stop[search.matched] != c) {
-        search.matched = search.border[search.matched];
+    for (std::size_t i = 0; i < stops.size(); ++i) {
+      const auto& [stop, border] = stops[i];
+      std::size_t& matched = matched_[i];
+      while (matched > 0 && stop[matched] != c) {
+        matched = border[matched];
       }
-      search.matched += search.stop[search.matched] == c ? 1 : 0;
-      if (search.matched == search.stop.size() && may_stop) {
+      matched += stop[matched] == c ? 1 : 0;
+      if (matched == stop.size() && may_stop) {
         found_ = true;
-        longest = std::max(longest, search.matched);
-      } else if (search.matched == search.stop.size()) {
-        search.matched = search.border[search.matched];
+        longest = std::max(longest, matched);
+      } else if (matched == stop.size()) {
+        matched = border[matched];
       }
     }
     if (found_ && !shows_stop_) {
@@ -48,10 +55,8 @@ std::string StopStrings::Push(std::string_view piece, bool may_stop) {
     }
   }
   std::size_t hold = 0;
-  if (!found_) {
-    for (const Search& search : searches_) {
-      hold = std::max(hold, search.matched);
-    }
+  if (!found_ && !matched_.empty()) {
+    hold = std::ranges::max(matched_);
   }
   std::string shown = held_.substr(0, held_.size() - hold);
   held_.erase(0, shown.size());

@@ -32,6 +32,18 @@ class Ascending {
   std::span<const Entry> rest_;
 };
 
+/// The ids of both lists. All of these are sorted, and have no id twice.
+proto::LabelList Union(const proto::LabelList& list, std::vector<TokenId> more) {
+  std::erase_if(more, [&](TokenId id) { return std::ranges::binary_search(list, id); });
+  if (more.empty()) {
+    return list;
+  }
+  std::vector<TokenId> all;
+  all.reserve(list.size() + more.size());
+  std::ranges::merge(list, more, std::back_inserter(all));
+  return all;
+}
+
 }  // namespace
 
 void SortIds(std::vector<TokenId>& ids) {
@@ -41,21 +53,17 @@ void SortIds(std::vector<TokenId>& ids) {
 
 TokenAdjustments::TokenAdjustments(AdjustmentOptions options)
     : options_(std::make_shared<const AdjustmentOptions>(std::move(options))) {
-  SetTokens();
+  SetLasting();
 }
 
 TokenAdjustments TokenAdjustments::WithPrompt(proto::LabelList prompt) const {
   TokenAdjustments adjustments = *this;
   adjustments.prompt_ = std::move(prompt);
-  adjustments.SetTokens();
+  adjustments.SetLasting();
   return adjustments;
 }
 
-void TokenAdjustments::SetTokens() {
-  if (excludes_others()) {
-    tokens_ = options_->allowed;
-    return;
-  }
+void TokenAdjustments::SetLasting() {
   std::vector<TokenId> ids;
   for (const auto& [id, bias] : options_->logit_bias) {
     ids.push_back(id);
@@ -63,23 +71,23 @@ void TokenAdjustments::SetTokens() {
   for (const std::vector<TokenId>& word : options_->bad_words) {
     ids.push_back(word.back());
   }
-  if (!may_end()) {
-    ids.insert(ids.end(), options_->end_ids.begin(), options_->end_ids.end());
-  }
-  for (const auto& [id, count] : counts_) {
-    ids.push_back(id);
-  }
   SortIds(ids);
-  if (prompt_.empty()) {
-    tokens_ = ids.empty() ? proto::LabelList() : proto::LabelList(std::move(ids));
-  } else if (std::ranges::includes(prompt_, ids)) {
-    tokens_ = prompt_;
-  } else {
-    std::vector<TokenId> all;
-    all.reserve(prompt_.size() + ids.size());
-    std::ranges::set_union(prompt_, ids, std::back_inserter(all));
-    tokens_ = std::move(all);
+  lasting_ = excludes_others() ? options_->allowed : Union(prompt_, std::move(ids));
+  SetTokens();
+}
+
+void TokenAdjustments::SetTokens() {
+  std::vector<TokenId> ids;
+  if (!excludes_others()) {
+    if (!may_end()) {
+      ids = options_->end_ids;
+    }
+    for (const auto& [id, count] : counts_) {
+      ids.push_back(id);
+    }
+    SortIds(ids);
   }
+  tokens_ = Union(lasting_, std::move(ids));
 }
 
 std::vector<TokenId> TokenAdjustments::Forbidden() const {

@@ -57,6 +57,8 @@ class TokenAdjustments {
 
   /// The tokens whose logits may be adjusted at the next step: by id, no id twice.
   const proto::LabelList& tokens() const { return tokens_; }
+  /// Whether a completion gets a list of its own as soon as it has tokens.
+  bool has_own_tokens() const { return has_penalties() && !excludes_others(); }
   /// Whether only these tokens may be chosen.
   bool excludes_others() const { return !options_->allowed.empty(); }
 
@@ -73,12 +75,15 @@ class TokenAdjustments {
            options_->presence_penalty != 0;
   }
   bool may_end() const { return num_generated_ >= options_->min_tokens; }
+  /// Sets the tokens of every step.
+  void SetLasting();
   void SetTokens();
   /// By id.
   std::vector<TokenId> Forbidden() const;
 
   std::shared_ptr<const AdjustmentOptions> options_;
   proto::LabelList prompt_;
+  proto::LabelList lasting_;  ///< The tokens that are adjusted at every step, whatever is chosen.
   proto::LabelList tokens_;
   std::int64_t num_generated_ = 0;
   std::vector<TokenId> generated_;                        ///< Only if there are bad words.

@@ -64,18 +64,21 @@ std::optional<Error> PromptPacker::PackBlocksAsOne(bool reads_prefix) {
 }
 
 std::optional<Error> PromptPacker::PackRange(std::size_t begin, std::size_t end) {
-  PackedSequence sequence = LayOut(begin, end, /*reads_prefix=*/false);
-  if (auto fault = CapacityFault(sequence, limits_)) {
+  if (end - begin <= kMostBlocks) {
+    PackedSequence sequence = LayOut(begin, end, /*reads_prefix=*/false);
+    auto fault = CapacityFault(sequence, limits_);
+    if (!fault) {
+      AddPacked(std::move(sequence), begin, end);
+      return std::nullopt;
+    }
     if (end - begin == 1) {
       fault->param = FieldOf(items_of_blocks_[begin].item);
       return fault;
     }
-    const std::size_t middle = begin + (end - begin) / 2;
-    fault = PackRange(begin, middle);
-    return fault ? fault : PackRange(middle, end);
   }
-  AddPacked(std::move(sequence), begin, end);
-  return std::nullopt;
+  const std::size_t middle = begin + (end - begin) / 2;
+  auto fault = PackRange(begin, middle);
+  return fault ? fault : PackRange(middle, end);
 }
 
 /// The sequence of the blocks [begin, end).

@@ -71,10 +71,13 @@ class PromptPacker {
   /// is read.
   std::optional<proto::Error> AddItemFirst(std::size_t item, Continuation tokens);
 
-  /// Packs the blocks of this prefix as one sequence or, if that can never be computed, as several
-  /// that begin with the same prefix. A block's rows are the same segments in either case, and so
-  /// have the same bits. The error is that of an item that does not even fit alone. Does nothing if
-  /// there are no blocks.
+  /// The scheduler goes through the blocks of a sequence for each pass that computes some of them.
+  static constexpr std::size_t kMostBlocks = std::size_t{1} << 15;
+
+  /// Packs the blocks of this prefix as one sequence. If that can never be computed, or there are
+  /// more than kMostBlocks, it packs several that begin with the same prefix. A block's rows are
+  /// the same segments in either case, and so have the same bits. The error is that of an item that
+  /// does not even fit alone. Does nothing if there are no blocks.
   std::optional<proto::Error> PackBlocks();
 
   /// Packs the blocks of this prefix as one sequence in any case. The last row of the prefix is the

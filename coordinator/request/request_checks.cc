@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coordinator/request/request_error.h"
+#include "proto/base/count.h"
 
 namespace scorecast::coordinator {
 
@@ -73,6 +74,17 @@ std::int64_t CountedTokens(std::int64_t limit) {
   constexpr std::int64_t kTimes = 4;
   constexpr std::int64_t kMore = 64;
   return kTimes * std::min(limit, EncodeLimits::kUnlimited / (2 * kTimes)) + kMore;
+}
+
+std::optional<Error> RepeatedTokens::Add(std::size_t tokens) {
+  tokens_ += static_cast<std::int64_t>(tokens);
+  if (tokens_ <= kMost) {
+    return std::nullopt;
+  }
+  return Error{413, "too_many_tokens",
+               "The prompts of " + field_ + " have more than " + proto::Count(kMost, "token") +
+                   " together, what they repeat included.",
+               field_};
 }
 
 Error EncodeError(EncodeFault fault, Error too_many_tokens, const std::string& field) {

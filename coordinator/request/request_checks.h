@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/request/score_kind.h"
@@ -45,6 +47,23 @@ std::optional<proto::Error> VocabularyFault(std::span<const TokenId> ids, const 
 /// that an error can mostly say how many there are, and because a text may have a few tokens less
 /// when another one continues it.
 std::int64_t CountedTokens(std::int64_t limit);
+
+/// Counts the tokens of prompts that repeat a part of the request: a query, or a template, before
+/// each document. A body has no more tokens by itself.
+class RepeatedTokens {
+ public:
+  static constexpr std::int64_t kMost = std::int64_t{1} << 24;
+
+  /// `field`: of what each prompt has for itself.
+  explicit RepeatedTokens(std::string field) : field_(std::move(field)) {}
+
+  /// Adds the tokens of a prompt. A 413 if there are too many.
+  std::optional<proto::Error> Add(std::size_t tokens);
+
+ private:
+  const std::string field_;
+  std::int64_t tokens_ = 0;
+};
 
 /// The error of a request whose encoding has ended. `too_many_tokens` is that of a text with too
 /// many tokens, and `field` the one that was being encoded. If nobody waits for the response any

@@ -181,8 +181,10 @@ Expected<PreparedRequest> PrepareChunked(ChunkedRequest own, const RequestContex
   readout->seed = options->sampling.seed;
   readout->completions.SetSent(std::move(own.sent));
   for (std::size_t i = 0; i < prompt->generations.size(); ++i) {
-    readout->completions.Add(prompt->sequence, *options, parts.names[i], context, on_delta,
-                             prompt->generations[i]);
+    if (auto fault = readout->completions.Add(prompt->sequence, *options, parts.names[i], context,
+                                              on_delta, prompt->generations[i])) {
+      return Unexpected(*std::move(fault));
+    }
   }
   PreparedRequest prepared;
   prepared.sequences.push_back(std::move(prompt->sequence));

@@ -265,6 +265,9 @@ std::string EchoOf(const CompletionsMessage& message, int index, const RequestCo
     return "";
   }
   std::vector<TokenId> ids = CopiedIds(prompt);
+  if (std::cmp_greater(ids.size(), context.config.max_position_embeddings)) {
+    return "";  // The prompt is refused.
+  }
   if (message.skip_special_tokens()) {
     std::erase_if(ids, [&](TokenId id) { return context.tokenizer->IsSpecial(id); });
   }
@@ -319,8 +322,10 @@ std::optional<Error> AddPrompt(const PromptParts& parts, const GenerationFields&
   readout.prompt_tokens += prompt->prompt_tokens;
   for (Generation& generation : prompt->generations) {
     generation.sequence = prepared.sequences.size();
-    readout.completions.Add(prompt->sequence, options, parts.names.front(), context, on_delta,
-                            generation);
+    if (auto fault = readout.completions.Add(prompt->sequence, options, parts.names.front(),
+                                             context, on_delta, generation)) {
+      return fault;
+    }
     // Completion i is the one that the seed + i alone gives, as in vLLM.
     if (options.sampling.seed) {
       ++*options.sampling.seed;
@@ -395,6 +400,9 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
   readout->seed = options->sampling.seed;
   readout->completions.SetSent(request.sent);
   PreparedRequest prepared;
+  // An id counts as kTextBytesPerToken, but may have a longer text.
+  const std::int64_t most_echo_bytes = CompletionsResponseBytesBound(request, context.config);
+  std::int64_t echo_bytes = 0;
   for (int i = 0; i < message.prompt_size(); ++i) {
     if (auto fault = StopFault(context.interruption)) {
       return Unexpected(*std::move(fault));
@@ -402,6 +410,13 @@ Expected<PreparedRequest> CompletePrompts(CompletionsRequest request, const Comp
     PromptParts parts = PartsOf(request, i, form, *strategy, context.options.chunks);
     parts.max_new_tokens = fields.max_new_tokens;
     options->echo = message.echo() ? EchoOf(message, i, context) : std::string();
+    echo_bytes += message.n() * std::ssize(options->echo);
+    if (echo_bytes > most_echo_bytes) {
+      return Unexpected(Error{413, "answer_too_large",
+                              "The texts of the prompts' ids are too long to be repeated in each "
+                              "completion.",
+                              "echo"});
+    }
     if (auto fault = AddPrompt(parts, fields, message.n(), *options, context, on_delta, prepared,
                                *readout)) {
       return Unexpected(*std::move(fault));

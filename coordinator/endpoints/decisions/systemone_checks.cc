@@ -53,7 +53,15 @@ Expected<std::optional<std::string>> JsonText(const v1::TextOrJson& value, const
   if (std::optional<Error> fault = DuplicateKeyFault(*parsed, field)) {
     return Unexpected(*std::move(fault));
   }
-  return std::optional<std::string>(decider.Rendered(parsed->dump()));
+  std::optional<std::string> text = decider.Rendered(parsed->dump());
+  if (!text) {
+    return Unexpected(Error{413, "json_too_long",
+                            field + " has more than " +
+                                proto::Count(Decider::kMostRenderedBytes, "byte") +
+                                " with the spaces that the template puts into it.",
+                            field});
+  }
+  return text;
 }
 
 class QuestionCheck {

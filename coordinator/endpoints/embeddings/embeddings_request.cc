@@ -188,7 +188,8 @@ std::int64_t EmbeddingsResponseBytesBound(const MessageRequest<EmbeddingsMessage
   }
   // Names, index and brackets of an embedding, which other responses have once.
   constexpr std::int64_t kEmbeddingBytes = 32;
-  return kOtherBytes + message.input_size() * (kEmbeddingBytes + kListBytes + size * kNumberBytes);
+  const std::int64_t kept_bytes = std::max(size * kNumberBytes, EmbeddingBytes(config));
+  return kOtherBytes + message.input_size() * (kEmbeddingBytes + kListBytes + kept_bytes);
 }
 
 }  // namespace scorecast::coordinator

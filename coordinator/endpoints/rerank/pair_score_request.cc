@@ -125,8 +125,9 @@ Expected<PreparedRequest> PreparePairScore(MessageRequest<v1::PairScoreRequest> 
 }
 
 std::int64_t PairScoreResponseBytesBound(const MessageRequest<v1::PairScoreRequest>& request,
-                                         const proto::ModelConfig& /*config*/) {
-  return kOtherBytes + std::int64_t{request.message.documents_size()} * (kListBytes + kNumberBytes);
+                                         const proto::ModelConfig& config) {
+  return kOtherBytes + std::int64_t{request.message.documents_size()} *
+                           (kListBytes + kNumberBytes + EmbeddingBytes(config));
 }
 
 }  // namespace scorecast::coordinator

@@ -93,10 +93,10 @@ Expected<PreparedRequest> PrepareRecordRerank(MessageRequest<v1::RecordRerankReq
 }
 
 std::int64_t RecordRerankResponseBytesBound(const MessageRequest<v1::RecordRerankRequest>& request,
-                                            const proto::ModelConfig& /*config*/) {
+                                            const proto::ModelConfig& config) {
   const v1::RecordRerankRequest& message = request.message;
-  std::int64_t bytes =
-      kOtherBytes + std::int64_t{message.documents_size()} * (kListBytes + 3 * kNumberBytes);
+  std::int64_t bytes = kOtherBytes + std::int64_t{message.documents_size()} *
+                                         (kListBytes + 3 * kNumberBytes + EmbeddingBytes(config));
   if (message.return_documents()) {
     for (const std::string& record : message.documents()) {
       bytes += static_cast<std::int64_t>(record.size()) + kRecordBytes;

@@ -124,6 +124,7 @@ class RelevancePreparation {
         reranker_(*context.options.reranker),
         limits_{.cut = Given(inputs.options.truncate, *SideOf(inputs.options.truncation_direction)),
                 .interruption = context.interruption},
+        repeated_(inputs.documents_field),
         packer_(inputs.documents_field, inputs.documents.size(),
                 {.label_lists = {&reranker_.labels(), 1}}, context.limits) {
     const std::int64_t positions = context.config.max_position_embeddings;
@@ -196,7 +197,7 @@ class RelevancePreparation {
 
   /// The prompt of a document, or its fault.
   Expected<Continuation> PromptOf(const QueryDocuments& query, const ItemPrompts& prompts,
-                                  std::size_t document) const {
+                                  std::size_t document) {
     if (auto fault = StopFault(context_.interruption)) {
       return Unexpected(*std::move(fault));
     }
@@ -209,6 +210,9 @@ class RelevancePreparation {
     }
     for (const std::vector<TokenId>* ids : {&prompt->head, &prompt->ids}) {
       if (auto fault = VocabularyFault(*ids, field, context_.config.vocab_size)) {
+        return Unexpected(*std::move(fault));
+      }
+      if (auto fault = repeated_.Add(ids->size())) {
         return Unexpected(*std::move(fault));
       }
     }
@@ -248,6 +252,7 @@ class RelevancePreparation {
   const RequestContext& context_;
   const Reranker& reranker_;
   ItemLimits limits_;
+  RepeatedTokens repeated_;
   PromptPacker packer_;
 };
 

@@ -76,11 +76,11 @@ Expected<PreparedRequest> PrepareRerank(MessageRequest<v1::RerankRequest> reques
 }
 
 std::int64_t RerankResponseBytesBound(const MessageRequest<v1::RerankRequest>& request,
-                                      const proto::ModelConfig& /*config*/) {
+                                      const proto::ModelConfig& config) {
   const v1::RerankRequest& message = request.message;
   // SGLang's list has the id in each result.
-  constexpr std::int64_t kResultBytes = kListBytes + 3 * kNumberBytes;
-  std::int64_t bytes = kOtherBytes + std::int64_t{message.documents_size()} * kResultBytes;
+  const std::int64_t result_bytes = kListBytes + 3 * kNumberBytes + EmbeddingBytes(config);
+  std::int64_t bytes = kOtherBytes + std::int64_t{message.documents_size()} * result_bytes;
   const bool may_return = message.has_return_documents()
                               ? message.return_documents()
                               : !request.is_message && !request.form->is_dialect();

@@ -89,6 +89,7 @@ class WholeRelevance {
         context_(context),
         reranker_(*context.options.reranker),
         limits_(limits),
+        repeated_(inputs.documents_field),
         rows_(inputs.documents.size()) {}
 
   std::optional<Error> AddQuery(const QueryDocuments& query) {
@@ -157,6 +158,9 @@ class WholeRelevance {
     if (auto fault = VocabularyFault(text.ids, field, context_.config.vocab_size)) {
       return fault;
     }
+    if (auto fault = repeated_.Add(text.ids.size())) {
+      return fault;
+    }
     prompt_tokens_ += static_cast<std::int64_t>(text.ids.size());
     rows_[document] = {.sequence = sequences_.size(), .read = 0};
     sequences_.push_back(WholeSequence(std::move(text), context_.config));
@@ -171,6 +175,7 @@ class WholeRelevance {
   const RequestContext& context_;
   const Reranker& reranker_;
   const PairLimits limits_;
+  RepeatedTokens repeated_;
   std::vector<proto::PackedSequence> sequences_;
   std::vector<RelevanceReadout::Row> rows_;  ///< [documents]
   std::int64_t prompt_tokens_ = 0;

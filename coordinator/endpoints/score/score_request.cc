@@ -5,6 +5,8 @@
 
 #include "coordinator/endpoints/response_bytes.h"
 #include "coordinator/endpoints/text_or_ids.h"
+#include "proto/plan/packed_sequence.h"
+#include "proto/plan/row_logits.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -35,6 +37,11 @@ class LabelCounts {
   std::int64_t for_all_ = 0;
 };
 
+/// A row of a token is kept until its number is formed. Calls count one to four bytes for each byte
+/// of a message, so half of it is counted here.
+constexpr auto kReadBytes =
+    static_cast<std::int64_t>(sizeof(proto::RowRead) + sizeof(proto::RowLogits)) / 2;
+
 /// Upper bound on the tokens of an item. A token of a text has at least one byte.
 std::int64_t MostTokens(const v1::TextOrIds& item, const proto::ModelConfig& config) {
   const std::size_t most = item.has_ids() ? SizeOf(item.ids().ids()) : item.text().size();
@@ -49,7 +56,7 @@ std::int64_t ScoreResponseBytesBound(const MessageRequest<v1::ScoreRequest>& own
   if (request.likelihood()) {
     std::int64_t bytes = kOtherBytes;
     for (const v1::TextOrIds& item : request.items()) {
-      bytes += 2 * kListBytes + kNumberBytes + 1 + MostTokens(item, config) * kNumberBytes;
+      bytes += 2 * kListBytes + kNumberBytes + 1 + MostTokens(item, config) * kReadBytes;
     }
     return bytes;
   }

@@ -92,8 +92,9 @@ Expected<PreparedRequest> PrepareTeiSimilarity(MessageRequest<v1::TeiSimilarityR
 }
 
 std::int64_t TeiSimilarityResponseBytesBound(
-    const MessageRequest<v1::TeiSimilarityRequest>& request, const proto::ModelConfig& /*config*/) {
-  return kOtherBytes + request.message.inputs().sentences_size() * kNumberBytes;
+    const MessageRequest<v1::TeiSimilarityRequest>& request, const proto::ModelConfig& config) {
+  const std::int64_t sentences = request.message.inputs().sentences_size();
+  return kOtherBytes + sentences * kNumberBytes + (sentences + 1) * EmbeddingBytes(config);
 }
 
 }  // namespace scorecast::coordinator

@@ -119,19 +119,21 @@ TEST_P(CompletionGeneratorOf, EndsAsIfTheWholeTextWereSearched) {
         bounds.push_back(i);
       }
     }
+    std::vector<std::string> stops;
     for (std::size_t i = hard.Below(4); i > 0; --i) {
       const std::size_t begin = hard.Below(bounds.size());
       const std::size_t end = std::min(begin + 1 + hard.Below(9), bounds.size() - 1);
       std::string stop = text.substr(bounds[begin], bounds[end] - bounds[begin]);
       stop += hard.Below(3) == 0 ? "é" : "";
       if (!stop.empty()) {
-        options.stop.push_back(stop);
+        stops.push_back(stop);
       }
     }
     SCOPED_TRACE(testing::PrintToString(context) + " | " + testing::PrintToString(tokens) +
-                 " until " + testing::PrintToString(options.stop));
+                 " until " + testing::PrintToString(stops));
+    options.stop = stops;
     const CompletionOutput output = Generate(tokenizer.get(), context, options, tokens);
-    const std::optional<std::string> before = BeforeFirstStop(text, options.stop);
+    const std::optional<std::string> before = BeforeFirstStop(text, stops);
     ASSERT_EQ(output.text, before.value_or(text));
     ASSERT_EQ(output.finish_reason, before ? FinishReason::kStop : FinishReason::kLength);
     ASSERT_TRUE(std::equal(output.token_ids.begin(), output.token_ids.end(), tokens.begin()));
