@@ -23,6 +23,8 @@ constexpr TokenId kLastId = std::numeric_limits<TokenId>::max();
 /// The relative error of masses of bins, and of the row's whole mass, is far below this: they are
 /// sums of exponentials in float32.
 constexpr double kBinError = 1e-5;
+/// So many candidates are asked for at once: if the first is left out, the second is mostly kept.
+constexpr std::size_t kAsked = 2;
 /// More mass below the lowest bin means that the bins are too narrow.
 constexpr double kCutMass = 1e-3;
 
@@ -144,7 +146,8 @@ std::optional<TokenId> NucleusDraw::Take(const proto::RowLogits& read,
       break;  // The bins do not tell whether the best of them is kept.
     }
   }
-  for (const DrawnToken& candidate : candidates_) {
+  for (const DrawnToken& candidate :
+       std::span(candidates_).first(std::min(candidates_.size(), kAsked))) {
     asked_.push_back(LogitOf(candidate));
   }
   if (AsksForKeptMass()) {

@@ -228,45 +228,61 @@ HWY_INLINE Floats ExpLessOneOfFew(Floats x) {
   return hn::MulAdd(hn::Mul(p, x), x, x);
 }
 
+/// Integers from 2^23 to 2^24 in place of the same floats, which have no fractions. (Conversions
+/// would take longer, because they check the range.)
+HWY_INLINE Bits IntegersOf(Floats v) {
+  constexpr std::uint32_t kBitsOf2To23 = 0x4B000000;
+  return hn::Sub(hn::BitCast(BitTag(), v), hn::Set(BitTag(), kBitsOf2To23 - (1U << 23U)));
+}
+
 std::int64_t MassBins(const float* logits, std::int64_t n, float bins_of_logit,
                       std::int32_t highest, std::uint32_t* masses) {
-  static_assert(proto::MassBins::kMostWidth <= 0x1p-4F, "masses are below 2^24 units");
+  static_assert(proto::MassBins::kMostWidth <= 0x1p-4F && proto::MassBins::kUnitBits == 23,
+                "the mass of a token is from 2^23 to 2^24 units");
+  // The vectors are stored before their lanes are added, which is faster than taking lanes out of
+  // vectors.
+  constexpr std::int64_t kChunk = 256;
+  std::uint32_t places[kChunk];
+  std::uint32_t amounts[kChunk];
   const Floats most = Broadcast(static_cast<float>(proto::MassBins::kMostBin));
   const Floats width = Broadcast(1.0F / bins_of_logit);
-  const Floats units = Broadcast(static_cast<float>(1 << proto::MassBins::kUnitBits));
-  const Bits count = hn::Set(BitTag(), static_cast<std::uint32_t>(proto::MassBins::kCount));
-  Ints lowest = hn::Zero(IntTag());
-  const auto add = [&](Floats logit, std::int64_t lanes) {
+  const Floats units = Broadcast(0x1p23F);
+  const Floats count = Broadcast(static_cast<float>(proto::MassBins::kCount));
+  const Floats top = Broadcast(static_cast<float>(highest));
+  Floats lowest = Zero();
+  const auto find = [&](Floats logit, std::int64_t at) {
     const Floats bin =
         Larger(hn::Neg(most), Smaller(most, hn::Floor(hn::Mul(logit, Broadcast(bins_of_logit)))));
     // The bin is one of the outermost if this is not between 0 and the width.
     const Floats above = Larger(Zero(), Smaller(width, hn::NegMulAdd(bin, width, logit)));
-    // Bins are up to 2^31 apart. Floats from 2^23 to 2^24 are integers.
-    const Ints distance = hn::Sub(hn::Set(IntTag(), highest), hn::ConvertTo(IntTag(), bin));
-    const Bits below = hn::Min(hn::BitCast(BitTag(), distance), count);
-    const Floats mass = hn::MulAdd(ExpLessOneOfFew(above), units, units);
-    std::uint32_t places[kLanes];
-    std::int32_t amounts[kLanes];
-    hn::StoreU(below, BitTag(), places);
-    hn::StoreU(hn::ConvertTo(IntTag(), mass), IntTag(), amounts);
-    for (std::int64_t i = 0; i < lanes; ++i) {
-      masses[places[i]] += static_cast<std::uint32_t>(amounts[i]);
-    }
-    lowest = hn::Max(lowest, hn::BitCast(IntTag(), below));
+    // Distances below 2^24 are exact, and no longer one is rounded to a shorter one.
+    const Floats below = Smaller(count, hn::Sub(top, bin));
+    lowest = Larger(lowest, below);
+    const Bits place = hn::Sub(IntegersOf(hn::Add(below, units)), hn::Set(BitTag(), 1U << 23U));
+    hn::StoreU(place, BitTag(), places + at);
+    hn::StoreU(IntegersOf(hn::MulAdd(ExpLessOneOfFew(above), units, units)), BitTag(),
+               amounts + at);
   };
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    add(Load(logits + i), kLanes);
-  }
-  if (i < n) {
-    // The other lanes repeat a logit, so that they reach no lower bin.
-    float last[kLanes];
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      last[lane] = logits[i + lane < n ? i + lane : i];
+  for (std::int64_t begin = 0; begin < n; begin += kChunk) {
+    const float* of_chunk = logits + begin;
+    const std::int64_t size = begin + kChunk < n ? kChunk : n - begin;
+    std::int64_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      find(Load(of_chunk + i), i);
     }
-    add(Load(last), n - i);
+    if (i < size) {
+      // The other lanes repeat a logit, so that they reach no lower bin.
+      float last[kLanes];
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+        last[lane] = of_chunk[i + lane < size ? i + lane : i];
+      }
+      find(Load(last), i);
+    }
+    for (i = 0; i < size; ++i) {
+      masses[places[i]] += amounts[i];
+    }
   }
-  const auto bins = std::int64_t{hn::GetLane(hn::MaxOfLanes(IntTag(), lowest))} + 1;
+  const auto bins = static_cast<std::int64_t>(Max(lowest)) + 1;
   return bins < static_cast<std::int64_t>(proto::MassBins::kCount)
              ? bins
              : static_cast<std::int64_t>(proto::MassBins::kCount);
