@@ -24,8 +24,8 @@ class PromptCompletions {
   void SetSent(SentPositions sent) { sent_ = std::move(sent); }
   /// Gives `generation` a chooser, which makes the next completion. `sequence` is that of the
   /// generation. `on_delta` may be empty. `field` names the prompt in errors. The adjustments of
-  /// `options` are those of all completions, without prompt. A 413 if the completions together
-  /// would have lists of too many adjusted tokens.
+  /// `options` hold for all completions, and know no prompt. Returns a 413 if the completions
+  /// together would have lists of too many adjusted tokens.
   std::optional<proto::Error> Add(const proto::PackedSequence& sequence, CompletionOptions options,
                                   std::string field, const RequestContext& context,
                                   const OnDelta& on_delta, Generation& generation);

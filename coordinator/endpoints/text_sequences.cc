@@ -72,7 +72,6 @@ Expected<std::string_view> PromptOf(const TextInputs& inputs, const EmbeddingPro
 
 /// A prompt is a part of each text: its tokens are copied, and its end is tokenized again with each
 /// of them. Both are bounded, as if the texts of a body had it themselves.
-constexpr std::int64_t kMostPromptTokens = std::int64_t{1} << 24;
 constexpr std::int64_t kMostPromptBytes = std::int64_t{1} << 26;
 
 /// The prompt, tokenized once. A 413 if it is too long for the number of texts.
@@ -96,7 +95,7 @@ Expected<TextPrompt> TokenizedPrompt(std::string_view text, const TextInputs& in
       inputs.length.cut == Truncation::Side::kRight
           ? std::min({prompt->tokens(), inputs.length.max_tokens, MostTextTokens(context)})
           : prompt->tokens();
-  if (texts > 0 && (tokens > kMostPromptTokens / texts ||
+  if (texts > 0 && (tokens > RepeatedTokens::kMost / texts ||
                     static_cast<std::int64_t>(prompt->bytes_again()) > kMostPromptBytes / texts)) {
     return Unexpected(
         Error{413, "prompt_too_long",

@@ -163,8 +163,8 @@ void FrontQueue::Erase(Entries::iterator entry) {
   } else {
     own.fair.Remove(PathOf(request), {.ticket = request.ticket});
   }
-  // Without the rounding of all that was added and subtracted, if nothing is left.
   own.tickets.erase(request.ticket);
+  // Without the rounding of all that was added and subtracted, if nothing is left.
   own.seconds = own.tickets.empty() ? 0 : own.seconds - request.seconds;
   const auto client = own.by_client.find(AnyConnectionOf(request.client));
   client->second.second -= request.seconds;

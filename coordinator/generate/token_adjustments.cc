@@ -64,6 +64,11 @@ TokenAdjustments TokenAdjustments::WithPrompt(proto::LabelList prompt) const {
 }
 
 void TokenAdjustments::SetLasting() {
+  if (excludes_others()) {
+    lasting_ = options_->allowed;
+    tokens_ = lasting_;
+    return;
+  }
   std::vector<TokenId> ids;
   for (const auto& [id, bias] : options_->logit_bias) {
     ids.push_back(id);
@@ -72,7 +77,7 @@ void TokenAdjustments::SetLasting() {
     ids.push_back(word.back());
   }
   SortIds(ids);
-  lasting_ = excludes_others() ? options_->allowed : Union(prompt_, std::move(ids));
+  lasting_ = Union(prompt_, std::move(ids));
   SetTokens();
 }
 

@@ -76,8 +76,8 @@ class PromptPacker {
 
   /// Packs the blocks of this prefix as one sequence. If that can never be computed, or there are
   /// more than kMostBlocks, it packs several that begin with the same prefix. A block's rows are
-  /// the same segments in either case, and so have the same bits. The error is that of an item that
-  /// does not even fit alone. Does nothing if there are no blocks.
+  /// the same segments in either case, and so have the same bits. Returns an error for an item that
+  /// does not fit even alone. Does nothing if there are no blocks.
   std::optional<proto::Error> PackBlocks();
 
   /// Packs the blocks of this prefix as one sequence in any case. The last row of the prefix is the

@@ -48,17 +48,19 @@ std::optional<proto::Error> VocabularyFault(std::span<const TokenId> ids, const 
 /// when another one continues it.
 std::int64_t CountedTokens(std::int64_t limit);
 
-/// Counts the tokens of prompts that repeat a part of the request: a query, or a template, before
-/// each document. A body has no more tokens by itself.
+/// Counts the tokens of a request's prompts, which may repeat its query or a template for each
+/// document.
 class RepeatedTokens {
  public:
+  /// A body of the default size has no more tokens if nothing is repeated.
   static constexpr std::int64_t kMost = std::int64_t{1} << 24;
 
-  /// `field`: of what each prompt has for itself.
+  /// `field` names the documents in the error.
   explicit RepeatedTokens(std::string field) : field_(std::move(field)) {}
 
   /// Adds the tokens of a prompt. A 413 if there are too many.
   std::optional<proto::Error> Add(std::size_t tokens);
+  std::int64_t tokens() const { return tokens_; }
 
  private:
   const std::string field_;

@@ -118,7 +118,7 @@ class WholeRelevance {
     prepared.readout.documents_field = inputs_.documents_field;
     prepared.readout.rows = std::move(rows_);
     prepared.sequences = std::move(sequences_);
-    prepared.prompt_tokens = prompt_tokens_;
+    prepared.prompt_tokens = repeated_.tokens();
     return prepared;
   }
 
@@ -161,7 +161,6 @@ class WholeRelevance {
     if (auto fault = repeated_.Add(text.ids.size())) {
       return fault;
     }
-    prompt_tokens_ += static_cast<std::int64_t>(text.ids.size());
     rows_[document] = {.sequence = sequences_.size(), .read = 0};
     sequences_.push_back(WholeSequence(std::move(text), context_.config));
     auto fault = CapacityFault(sequences_.back(), context_.limits);
@@ -178,7 +177,6 @@ class WholeRelevance {
   RepeatedTokens repeated_;
   std::vector<proto::PackedSequence> sequences_;
   std::vector<RelevanceReadout::Row> rows_;  ///< [documents]
-  std::int64_t prompt_tokens_ = 0;
 };
 
 }  // namespace

@@ -57,9 +57,9 @@ class PassPlanner {
   /// The same as if all that waits came before the job. Never shorter, and computed faster.
   QueueForecast LongestForecast() const;
 
-  /// Gives an error to those of the jobs with these tickets, which are sorted, that have more to
-  /// compute than what is in the pass in flight. They are dropped: see TakeDropped. The first error
-  /// of a job counts.
+  /// Gives an error to the jobs with these tickets, which are sorted. A job gets none if its last
+  /// rows are in the pass in flight. The others are dropped: see TakeDropped. A job keeps its first
+  /// error.
   void Fail(std::span<const JobTicket> tickets, const proto::Error& error);
   /// The same for all jobs.
   void FailAll(const proto::Error& error);
