@@ -5,7 +5,8 @@
 # Prints "SKIP: ..." and ends the test if SHARED_DIR has no cluster or model, if the user is not root, if
 # a program is missing, or if such hosts are up already, because they belong to another test. Otherwise
 # changes to $work, a directory that is removed at the end, and sets $cluster and $model. The test
-# brings up the hosts; its function `take_down` is called at the end.
+# brings up the hosts; its function `take_down` is called at the end. If the test fails because the program
+# $SCORECAST crashed in $work, and gdb is installed, the output ends with the functions that were active.
 set -eu
 
 cluster=$1/cluster
@@ -28,11 +29,22 @@ chmod 755 "$work" # Daemons of other users need access to it.
 cd "$work"
 failure=
 trap 'failure="line $LINENO of ${BASH_SOURCE##*/}: $BASH_COMMAND"' ERR
+ulimit -c unlimited
+print_crashes() {
+  local core
+  for core in "$work"/core*; do
+    if test -e "$core" && test -n "${SCORECAST:-}" && command -v gdb > /dev/null; then
+      echo "crashed: ${core##*/}"
+      timeout 60 gdb -batch -ex 'backtrace 16' "$SCORECAST" "$core" 2> /dev/null | grep '^#' || true
+    fi
+  done
+}
 end() {
   status=$?
   trap '' INT TERM
   if test $status -ne 0; then
     tail -n 50 "$work"/*.out
+    print_crashes
     echo "FAILED: $failure"
   fi
   take_down > /dev/null 2>&1
