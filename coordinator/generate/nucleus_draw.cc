@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "proto/base/check.h"
@@ -25,6 +26,7 @@ constexpr TokenId kLastId = std::numeric_limits<TokenId>::max();
 constexpr double kBinError = 1e-5;
 /// So many candidates are asked for at once: if the first is left out, the second is mostly kept.
 constexpr std::size_t kAsked = 2;
+static_assert(kAsked + 1 <= PlaceMasses::kMostPlaces, "and min_p asks for a further place");
 /// More mass below the lowest bin means that the bins are too narrow.
 constexpr double kCutMass = 1e-3;
 
@@ -141,7 +143,7 @@ std::optional<TokenId> NucleusDraw::Take(const proto::RowLogits& read,
     if (const auto token = FirstKept(row)) {
       return token;
     }
-    FindEnd(row);
+    FindEnd();
     if (!candidates_.empty()) {
       break;  // The bins do not tell whether the best of them is kept.
     }
@@ -189,8 +191,20 @@ void NucleusDraw::Begin(const Row& row) {
       used_bins = bins.masses[i] > 0 ? i + 1 : used_bins;
     }
     ChooseNextWidth(used_bins);
+    AddAdjustedBins(row);
   }
   SetWanted(row);
+}
+
+void NucleusDraw::AddAdjustedBins(const Row& row) {
+  adjusted_above_.assign(mass_above_.size(), 0);
+  for (const auto& [id, logit] : row.adjusted) {
+    const double bins = std::max(highest_bin_ + 1 - std::floor(logit / bin_width_), 0.0);
+    if (bins < static_cast<double>(adjusted_above_.size())) {
+      adjusted_above_[static_cast<std::size_t>(bins)] += std::exp(logit - max_);
+    }
+  }
+  std::partial_sum(adjusted_above_.begin(), adjusted_above_.end(), adjusted_above_.begin());
 }
 
 bool NucleusDraw::AsksForKeptMass() const { return min_p_ > 0 && top_p_ < 1 && !kept_mass_; }
@@ -273,27 +287,17 @@ NucleusDraw::Verdict NucleusDraw::Judge(const Row& row, const DrawnToken& candid
                                                                          : Verdict::kUnknown;
 }
 
-void NucleusDraw::FindEnd(const Row& row) {
+void NucleusDraw::FindEnd() {
   if (min_p_ > 0) {
     LeaveOut(EndOfMinP());
   }
   if (top_p_ >= 1 || mass_above_.empty()) {
     return;
   }
-  // [kCount + 1]: the mass of the adjusted tokens that are in the highest i bins or above them, but
-  // not in fewer bins.
-  std::vector<double> adjusted(mass_above_.size());
-  for (const auto& [id, logit] : row.adjusted) {
-    const double bins = std::max(highest_bin_ + 1 - std::floor(logit / bin_width_), 0.0);
-    if (bins < static_cast<double>(adjusted.size())) {
-      adjusted[static_cast<std::size_t>(bins)] += std::exp(logit - max_);
-    }
-  }
   // The fewest of the highest bins that have what is wanted.
-  double adjusted_above = 0;
   for (std::size_t bins = 0; bins < mass_above_.size(); ++bins) {
-    adjusted_above += adjusted[bins];
-    if (mass_above_[bins] * (1 - kBinError) + adjusted_above > wanted_.most * (1 + kBinError)) {
+    if (mass_above_[bins] * (1 - kBinError) + adjusted_above_[bins] >
+        wanted_.most * (1 + kBinError)) {
       LeaveOut({kLastId, (highest_bin_ + 1 - static_cast<double>(bins)) * bin_width_});
       return;
     }

@@ -73,6 +73,8 @@ class NucleusDraw {
 
   void Begin(const Row& row);
   void ChooseNextWidth(std::size_t used_bins);
+  /// Sets adjusted_above_.
+  void AddAdjustedBins(const Row& row);
   /// Learns from masses that were asked for.
   void Learn(const Row& row);
   /// Whether the mass is asked for that `min_p` keeps.
@@ -84,7 +86,7 @@ class NucleusDraw {
   std::optional<TokenId> FirstKept(const Row& row);
   Verdict Judge(const Row& row, const proto::DrawnToken& candidate) const;
   /// Finds the place from which on all tokens are left out, as far as min_p and bins tell.
-  void FindEnd(const Row& row);
+  void FindEnd();
   void LeaveOut(const TokenLogit& place);
   bool IsLeftOut(const TokenLogit& token) const {
     return left_out_ && !IsBetterToken(token, *left_out_);
@@ -114,6 +116,8 @@ class NucleusDraw {
   std::int32_t highest_bin_ = proto::MassBins::kNone;
   /// [kCount + 1]: the mass of the others in the highest i bins, in units of exp(max_).
   std::vector<double> mass_above_;
+  /// The same of adjusted tokens, with those that are better than all bins.
+  std::vector<double> adjusted_above_;
   std::optional<double> kept_mass_;  ///< The mass that `min_p` keeps, if it is known.
   Mass wanted_;                      ///< If `top_p` is below 1.
   std::vector<proto::DrawnToken> candidates_;

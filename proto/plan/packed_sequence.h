@@ -90,7 +90,7 @@ struct Draw {
 /// max) of each token that stands before the place. Masses are counted in units of 2^-kUnitBits, so
 /// that the order of threads and ranks does not matter.
 struct PlaceMasses {
-  static constexpr std::size_t kMostPlaces = Draw::kMostTokens + 1;
+  static constexpr std::size_t kMostPlaces = 3;
   static constexpr int kUnitBits = 40;  ///< The sum of a vocabulary is below 2^64.
 
   float max = 0;  ///< No logit is larger.

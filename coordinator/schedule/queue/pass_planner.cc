@@ -137,6 +137,16 @@ void PassPlanner::EndWaiting(const ActiveJob& job) {
   waiting_clients_.Remove(job.path.client, job.size);
 }
 
+template <typename Function>
+void PassPlanner::ForEachCompletion(Function function) const {
+  running_.ForEach(function);
+  for (const SequenceRef& ref : in_pass_) {
+    if (ref.run().has_active_completions()) {
+      function(ref);
+    }
+  }
+}
+
 void PassPlanner::Fail(const JobPointer& job, const proto::Error& error) {
   if (!job->error) {
     job->error = error;
@@ -151,29 +161,18 @@ void PassPlanner::Fail(std::span<const JobTicket> tickets, const proto::Error& e
       Fail(waiting->second.job, error);
     }
   }
-  const auto fail = [&](const SequenceRef& ref) {
+  ForEachCompletion([&](const SequenceRef& ref) {
     if (std::ranges::binary_search(tickets, ref.ticket())) {
       Fail(ref.job, error);
     }
-  };
-  running_.ForEach(fail);
-  for (const SequenceRef& ref : in_pass_) {
-    if (ref.run().has_active_completions()) {
-      fail(ref);
-    }
-  }
+  });
 }
 
 void PassPlanner::FailAll(const proto::Error& error) {
   for (const auto& [entry, ref] : waiting_) {
     Fail(ref.job, error);
   }
-  running_.ForEach([&](const SequenceRef& ref) { Fail(ref.job, error); });
-  for (const SequenceRef& ref : in_pass_) {
-    if (ref.run().has_active_completions()) {
-      Fail(ref.job, error);
-    }
-  }
+  ForEachCompletion([&](const SequenceRef& ref) { Fail(ref.job, error); });
 }
 
 void PassPlanner::Drop(ActiveJob& job, Clock::time_point now) {

@@ -109,6 +109,10 @@ class PassPlanner {
   /// The job has a row in a pass, or is dropped before: it no longer waits for its first pass.
   void EndWaiting(const ActiveJob& job);
   void Fail(const JobPointer& job, const proto::Error& error);
+  /// Calls `function` for the sequences that have completions and are not in the queue, some of
+  /// them twice.
+  template <typename Function>
+  void ForEachCompletion(Function function) const;
   /// Removes a job that has no row in the pass in flight, except from the running completions.
   void Drop(ActiveJob& job, Clock::time_point now);
   void Enqueue(const SequenceRef& ref, const PassWork& left);

@@ -111,7 +111,7 @@ TEST(SchedulerLogits, ReadsCountForEveryRank) {
   const proto::RowRead ranked{.normalizer = true, .target = 9, .ranks_target = true};
   EXPECT_EQ(proto::ReadBytes(ranked, 0, limits), 3 * (12 + 4) + 4) << "each rank has a count";
   EXPECT_EQ(proto::LargestReadBytes(limits),
-            kVocabSize * 4 + 3 * (12 + 8 * 16 + 4 + 4 + 256 * 8 + 9 * 8) + kVocabSize * 8 + 4);
+            kVocabSize * 4 + 3 * (12 + 8 * 16 + 4 + 4 + 256 * 8 + 3 * 8) + kVocabSize * 8 + 4);
 }
 
 TEST(SchedulerLogits, SequencesThatShareTheirLabelsPutThemIntoAPlanOnce) {
