@@ -45,23 +45,22 @@ void ReadIfThere(const std::filesystem::path& file, const Read& read) {
   }
 }
 
-EmbeddingPrompts ReadPrompts(const std::filesystem::path& model_dir) {
+EmbeddingPrompts ReadPrompts(const JsonCursor& root) {
   std::vector<EmbeddingPrompts::Prompt> prompts;
   std::string default_name;
-  ReadIfThere(model_dir / "config_sentence_transformers.json", [&](const JsonCursor& root) {
-    if (const auto all = root.Find("prompts")) {
-      all->ForEachMember([&](const std::string& name, const JsonCursor& text) {
-        prompts.push_back({name, text.String()});
-      });
+  if (const auto all = root.Find("prompts")) {
+    all->ForEachMember([&](const std::string& name, const JsonCursor& text) {
+      prompts.push_back({name, text.String()});
+    });
+  }
+  if (const auto name = root.Find("default_prompt_name")) {
+    default_name = name->String();
+    const bool is_there =
+        std::ranges::find(prompts, default_name, &EmbeddingPrompts::Prompt::name) != prompts.end();
+    if (!is_there && default_name != "query" && default_name != "document") {
+      name->Fail("names no prompt");
     }
-    if (const auto name = root.Find("default_prompt_name")) {
-      default_name = name->String();
-      if (std::ranges::find(prompts, default_name, &EmbeddingPrompts::Prompt::name) ==
-          prompts.end()) {
-        name->Fail("names no prompt");
-      }
-    }
-  });
+  }
   // sentence-transformers writes empty prompts for a query and a document of any model.
   const bool is_plain =
       default_name.empty() &&
@@ -69,11 +68,27 @@ EmbeddingPrompts ReadPrompts(const std::filesystem::path& model_dir) {
   return is_plain ? EmbeddingPrompts() : EmbeddingPrompts(std::move(prompts), default_name);
 }
 
+Similarity ReadSimilarity(const JsonCursor& root) {
+  const auto name = root.Find("similarity_fn_name");
+  if (!name) {
+    return Similarity::kCosine;
+  }
+  std::string names;
+  for (const Similarity one :
+       {Similarity::kCosine, Similarity::kDot, Similarity::kEuclidean, Similarity::kManhattan}) {
+    if (name->String() == NameOf(one)) {
+      return one;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(NameOf(one));
+  }
+  name->Fail("is " + Quoted(name->String()) + ": supported are " + names);
+}
+
 bool PoolsPrompt(const std::filesystem::path& model_dir) {
   bool pools = true;
   ReadIfThere(model_dir / "modules.json", [&](const JsonCursor& root) {
     root.ForEachElement([&](const JsonCursor& module) {
-      if (!module.At("type").String().ends_with("Pooling")) {
+      if (!module.At("type").String().ends_with(".Pooling")) {
         return;
       }
       ReadIfThere(model_dir / module.At("path").String() / "config.json",
@@ -83,6 +98,12 @@ bool PoolsPrompt(const std::filesystem::path& model_dir) {
     });
   });
   return pools;
+}
+
+/// Whether the files are those of an embedder, as they are unless they say otherwise.
+bool IsEmbedder(const JsonCursor& root) {
+  const auto name = root.Find("model_type");
+  return !name || name->String() == "SentenceTransformer";
 }
 
 EmbeddingPrompts::Prompt PromptFromFlag(const std::string& flag) {
@@ -136,11 +157,20 @@ bool IsUsualPromptName(std::string_view name, bool has_prompts) {
 
 Embedder LoadEmbedder(const std::filesystem::path& model_dir, std::span<const std::string> flags) {
   Embedder embedder;
-  embedder.prompts = ReadPrompts(model_dir);
+  bool is_embedder = true;
+  ReadIfThere(model_dir / "config_sentence_transformers.json", [&](const JsonCursor& root) {
+    is_embedder = IsEmbedder(root);
+    if (is_embedder) {
+      embedder.prompts = ReadPrompts(root);
+      embedder.similarity = ReadSimilarity(root);
+    }
+  });
+  if (is_embedder) {
+    embedder.pools_prompt = PoolsPrompt(model_dir);
+  }
   for (const std::string& flag : flags) {
     embedder.prompts.Set(PromptFromFlag(flag));
   }
-  embedder.pools_prompt = PoolsPrompt(model_dir);
   return embedder;
 }
 

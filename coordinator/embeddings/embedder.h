@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/embeddings/embedding_values.h"
+
 namespace scorecast::coordinator {
 
 /// The texts that an embedding model wants before other texts, by what these are for.
@@ -37,7 +39,7 @@ class EmbeddingPrompts {
   /// any model: these two names are no others'.
   const Prompt* FindOwn(std::string_view name) const;
   /// The prompt of a request that names none. Null if there is none.
-  const Prompt* Default() const { return default_name_.empty() ? nullptr : Find(default_name_); }
+  const Prompt* Default() const { return default_name_.empty() ? nullptr : FindOwn(default_name_); }
 
  private:
   std::vector<Prompt> prompts_;
@@ -52,12 +54,14 @@ bool IsUsualPromptName(std::string_view name, bool has_prompts);
 struct Embedder {
   EmbeddingPrompts prompts;
   bool pools_prompt = true;  ///< Whether the rows of a prompt are pooled with those of its text.
+  Similarity similarity = Similarity::kCosine;  ///< By which texts are compared.
 };
 
-/// Reads what sentence-transformers' files in a model's directory say: prompts and their default
-/// from config_sentence_transformers.json, and `include_prompt` of the Pooling module. Any of them
-/// may be absent. `flags` are texts NAME=TEXT, which count more than the files. Throws
-/// StartupError, one line that names the file or the flag.
+/// Reads what sentence-transformers' files in a model's directory say: prompts, their default and
+/// the similarity from config_sentence_transformers.json, and `include_prompt` of the Pooling
+/// module. Any of them may be absent. As in sentence-transformers, the files of a model of another
+/// class, such as a CrossEncoder, do not count. `flags` are texts NAME=TEXT, which count more than
+/// the files. Throws StartupError, one line that names the file or the flag.
 Embedder LoadEmbedder(const std::filesystem::path& model_dir, std::span<const std::string> flags);
 
 }  // namespace scorecast::coordinator

@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <string_view>
 #include <utility>
 
 namespace scorecast::coordinator {
@@ -13,6 +12,22 @@ double Dot(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+  return sum;
+}
+
+double Cosine(std::span<const float> a, std::span<const float> b) {
+  const double lengths = std::sqrt(Dot(a, a)) * std::sqrt(Dot(b, b));
+  return lengths == 0 ? 0 : Dot(a, b) / lengths;
+}
+
+/// The sum of `of_difference` over the values.
+template <typename OfDifference>
+double SumOf(std::span<const float> a, std::span<const float> b,
+             const OfDifference& of_difference) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    sum += of_difference(static_cast<double>(a[i]) - static_cast<double>(b[i]));
   }
   return sum;
 }
@@ -67,9 +82,32 @@ void Normalize(std::span<float> values) {
   }
 }
 
-double Cosine(std::span<const float> a, std::span<const float> b) {
-  const double lengths = std::sqrt(Dot(a, a)) * std::sqrt(Dot(b, b));
-  return lengths == 0 ? 0 : Dot(a, b) / lengths;
+std::string_view NameOf(Similarity similarity) {
+  switch (similarity) {
+    case Similarity::kCosine:
+      break;
+    case Similarity::kDot:
+      return "dot";
+    case Similarity::kEuclidean:
+      return "euclidean";
+    case Similarity::kManhattan:
+      return "manhattan";
+  }
+  return "cosine";
+}
+
+double SimilarityOf(Similarity similarity, std::span<const float> a, std::span<const float> b) {
+  switch (similarity) {
+    case Similarity::kCosine:
+      break;
+    case Similarity::kDot:
+      return Dot(a, b);
+    case Similarity::kEuclidean:
+      return -std::sqrt(SumOf(a, b, [](double difference) { return difference * difference; }));
+    case Similarity::kManhattan:
+      return -SumOf(a, b, [](double difference) { return std::abs(difference); });
+  }
+  return Cosine(a, b);
 }
 
 std::string Base64Of(std::span<const float> values) {

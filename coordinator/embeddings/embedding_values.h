@@ -4,17 +4,29 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace scorecast::coordinator {
+
+/// How alike two vectors are, by the names of sentence-transformers.
+enum class Similarity : std::uint8_t {
+  kCosine,
+  kDot,
+  kEuclidean,  ///< The distance, with a minus sign.
+  kManhattan,  ///< The sum of the absolute differences, with a minus sign.
+};
+
+/// "cosine", "dot", "euclidean", "manhattan"
+std::string_view NameOf(Similarity similarity);
 
 /// Divides a vector by its length, which is computed in float64 in the order of its values. A
 /// vector of zeros, or one whose length is 1 but for rounding, stays as it is.
 void Normalize(std::span<float> values);
 
-/// The cosine of the angle between two vectors of the same size, computed in the same way. 0 if one
+/// The similarity of two vectors of the same size, computed in the same way. A cosine is 0 if one
 /// of them is zero.
-double Cosine(std::span<const float> a, std::span<const float> b);
+double SimilarityOf(Similarity similarity, std::span<const float> a, std::span<const float> b);
 
 /// Base64 of the values as float32 in little-endian order.
 std::string Base64Of(std::span<const float> values);

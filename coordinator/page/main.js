@@ -18,7 +18,7 @@ function kindOf(model, info) {
   if (can("embed")) {
     return {
       name: "embedding model", modes: ["rerank"], classes: null, asks: false,
-      about: "This model makes vectors of texts. They are ranked by their cosines with the query. It writes no text, so it " +
+      about: "This model makes vectors of texts. They are ranked by their similarity to the query. It writes no text, so it " +
         "answers no questions.",
     };
   }

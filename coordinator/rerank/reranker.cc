@@ -127,7 +127,7 @@ Choice Choose(const Evidence& evidence, const Tokenizer& tokenizer,
               const proto::ModelConfig& config) {
   const std::vector<const RerankTemplate*> candidates = Candidates(tokenizer, config);
   if (config.read_head) {
-    return candidates.empty()
+    return candidates.empty() || config.read_head->ends_with_module()
                ? Choice{.is_pair = true}
                : Choice{candidates.front(), "it is that of " + config.model_type + " rerankers"};
   }

@@ -86,7 +86,8 @@ struct LoadedReranker {
 
 /// Chooses the template for the model in `model_dir`: `template_flag` (the value of
 /// --rerank-template: a name or a file) or, if that is empty, what the directory's files say. A
-/// classifier of whole texts gets pairs, unless a template is for its family.
+/// classifier of whole texts gets pairs, unless its own head makes the scores and a template is for
+/// its family.
 /// `tokenizer` may be null, and must outlive the result. Throws StartupError, one line, if a file
 /// is malformed, or if the template of the flag does not suit the model.
 LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_view template_flag,

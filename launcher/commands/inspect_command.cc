@@ -209,6 +209,8 @@ void PrintChat(const coordinator::LoadedChatPrompts& loaded) {
 
 void PrintEmbedder(const coordinator::Embedder& embedder) {
   std::printf("\nembeddings\n");
+  std::printf("  similarity          %s\n",
+              std::string(coordinator::NameOf(embedder.similarity)).c_str());
   const coordinator::EmbeddingPrompts& prompts = embedder.prompts;
   if (prompts.empty()) {
     std::printf("  prompts             none\n");

@@ -7,7 +7,6 @@ namespace {
 
 constexpr Bounds kHeads{1, 1 << 13};
 constexpr Bounds kHeadDim{2, 1 << 12};
-constexpr Bounds kLabels{1, 1 << 16};
 /// The default of transformers. Its older versions did not write the two labels of a default.
 constexpr std::int64_t kDefaultLabels = 2;
 

@@ -6,6 +6,9 @@
 
 namespace scorecast::proto {
 
+/// Bounds on the number of classes.
+inline constexpr Bounds kLabels{1, 1 << 16};
+
 /// Reads the numbers of query and K/V heads and their dimension. `config` must already have its
 /// hidden_size.
 void ReadAttentionHeads(const Fields& fields, const Family& family, ModelConfig& config);

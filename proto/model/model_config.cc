@@ -242,9 +242,23 @@ std::string ReadDtype(const Fields& fields) {
   return {};
 }
 
-/// Makes the model what the task says, which must be possible.
-void ApplyTask(const std::filesystem::path& model_dir, Task task, ModelConfig& config) {
+/// The head that SentenceTransformer gives to a model that has no modules.
+ReadHead DefaultEmbedderHead(const ModelConfig& config) {
+  const Pooling pooling =
+      config.architecture.ends_with("ForCausalLM") ? Pooling::kLast : Pooling::kMean;
+  return {.pooling = {pooling}, .output_size = config.hidden_size};
+}
+
+/// Makes the model what the task and the modules say, which must be possible.
+void ApplyTask(const std::filesystem::path& model_dir, Task task, const SentenceModules& modules,
+               ModelConfig& config) {
   const std::string where = OneLinePath(model_dir.string()) + ": ";
+  if (modules.make_scores() && task != Task::kEmbed) {
+    config.read_head = modules.Head(config.hidden_size);
+    config.num_labels = config.read_head->output_size;
+    config.final_logit_softcapping.reset();
+    return;
+  }
   const bool is_language_model = !config.is_classifier() && !config.read_head;
   if (task == Task::kClassify || task == Task::kGenerate) {
     const bool is_possible = task == Task::kClassify ? config.is_classifier() : is_language_model;
@@ -255,21 +269,17 @@ void ApplyTask(const std::filesystem::path& model_dir, Task task, ModelConfig& c
     }
     return;
   }
-  SentenceModules modules = ReadSentenceModules(model_dir, config.hidden_size);
-  if (task == Task::kOfDirectory && !modules.read_head) {
-    if (config.is_embedder() && !modules.unsupported.empty()) {
-      throw StartupError(where + "modules.json has no Pooling module, but one of type " +
-                         Quoted(modules.unsupported, 120) +
-                         ", which is not supported (--task embed: mean pooling)");
+  if (modules.make_embeddings()) {
+    config.read_head = modules.Head(config.hidden_size);
+  } else if (task == Task::kOfDirectory) {
+    if (modules.is_cross_encoder() && config.is_embedder()) {
+      throw StartupError(where + "a " + config.architecture +
+                         " has no head that makes the scores of a CrossEncoder, and neither has "
+                         "modules.json (--task embed: its embeddings)");
     }
     return;
-  }
-  if (!modules.read_head && !config.is_embedder()) {
-    // As sentence-transformers does.
-    modules.read_head = ReadHead{.pooling = {Pooling::kMean}, .output_size = config.hidden_size};
-  }
-  if (modules.read_head) {
-    config.read_head = std::move(modules.read_head);
+  } else if (!config.is_embedder()) {
+    config.read_head = DefaultEmbedderHead(config);
   }
   config.num_labels = 0;
   config.final_logit_softcapping.reset();
@@ -368,6 +378,12 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
     throw StartupError(OneLinePath(model_dir.string()) + " is not a directory" +
                        DownloadHint(model_dir.string()));
   }
+  // --task generate asks for the model's own lm-head, whatever its modules are.
+  const SentenceModules modules =
+      task == Task::kGenerate ? SentenceModules() : SentenceModules(model_dir);
+  if (task == Task::kOfDirectory) {
+    modules.RefuseUnsupported();  // Before config.json, which unsupported modules may not have.
+  }
   const std::filesystem::path path = model_dir / "config.json";
   const std::string origin = OneLine(path.string(), 4096);
   if (!FileExists(path)) {
@@ -378,7 +394,7 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
   if (FileExists(generation_path)) {
     AddGenerationConfig(generation_path, config);
   }
-  ApplyTask(model_dir, task, config);
+  ApplyTask(model_dir, task, modules, config);
   return config;
 }
 

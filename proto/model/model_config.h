@@ -129,7 +129,8 @@ struct ModelConfig {
   bool mlp_bias = false;               ///< The products of feed-forward have biases.
   bool tie_word_embeddings = false;    ///< embed_tokens is also the lm-head's weight.
 
-  /// Number of classes of a …ForSequenceClassification. 0: a language model or an embedder.
+  /// Number of classes of a …ForSequenceClassification, or of scores that the modules of a
+  /// CrossEncoder make. 0: a language model or an embedder.
   std::int64_t num_labels = 0;
   /// What is computed from the rows of a text: class logits if there are labels, else an embedding.
   /// nullopt: the logits of an lm-head, or of a classifier's `score`, for each row that is read.
@@ -157,7 +158,10 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
 
 /// What a model is used for.
 enum class Task {
-  kOfDirectory,  ///< What its directory says: an embedder if modules.json has a Pooling module.
+  /// What its directory says: if modules.json has a Pooling module, a classifier if the modules are
+  /// a
+  /// CrossEncoder's, else an embedder.
+  kOfDirectory,
   kEmbed,
   kClassify,
   kGenerate,  ///< The logits of an lm-head.
@@ -168,8 +172,8 @@ inline constexpr std::array<std::string_view, 4> kTaskNames = {"auto", "embed", 
                                                                "generate"};
 
 /// Reads `model_dir`/config.json, adds the EOS ids of a generation_config.json beside it, and reads
-/// what sentence-transformers' files say of an embedder. Throws StartupError also if a file is not
-/// a regular one or cannot be read, or if the model cannot be used for the task.
+/// the modules of sentence-transformers. Throws StartupError also if a file is not a regular one or
+/// cannot be read, if a module is not supported, or if the model cannot be used for the task.
 ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task = Task::kOfDirectory);
 
 }  // namespace scorecast::proto

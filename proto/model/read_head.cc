@@ -62,8 +62,10 @@ std::string Describe(const ReadHead& head) {
   }
   text += " pooling";
   for (const HeadStep& step : head.steps) {
-    text += ", dense to " + std::to_string(step.out_features) +
-            (step.bias.empty() ? " without bias" : "");
+    if (!step.weight.empty()) {
+      text += ", dense to " + std::to_string(step.out_features) +
+              (step.bias.empty() ? " without bias" : "");
+    }
     if (step.activation != HeadActivation::kIdentity) {
       text += ", " + std::string(Name(step.activation));
     }

@@ -20,8 +20,9 @@ enum class HeadActivation : std::uint8_t {
   kSigmoid,
 };
 
-/// One step of a head: y = activation(W x + b), then LayerNorm if `norm` is not empty. Names of
-/// tensors other than `weight` may be empty.
+/// One step of a head: y = activation(W x + b), then LayerNorm if `norm` is not empty. A step
+/// without a `weight` is a LayerNorm alone. The name of a tensor that the step does not have is
+/// empty.
 struct HeadStep {
   std::string weight;     ///< Name of the tensor [out_features, in].
   std::string bias;       ///< Name of the tensor [out_features].
@@ -45,6 +46,10 @@ struct ReadHead {
   bool normalize = false;  ///< To the L2 norm 1.
   double temperature = 1;
   std::int64_t output_size = 0;  ///< Values of the result: the first ones, if there are more.
+
+  /// Whether the last step is a module of sentence-transformers. Otherwise the steps, if there are
+  /// any, are the head of the model's architecture.
+  bool ends_with_module() const { return !steps.empty() && !steps.back().file.empty(); }
 
   bool operator==(const ReadHead&) const = default;
 };

@@ -26,8 +26,9 @@ bool HasLmHead(const ModelConfig& model, const LayerConfig& /*layer*/) {
 bool Classifier(const ModelConfig& model, const LayerConfig& /*layer*/) {
   return model.is_classifier() && !model.read_head;
 }
-bool Embedder(const ModelConfig& model, const LayerConfig& /*layer*/) {
-  return model.is_embedder();
+/// Whether the head of the model's architecture, if it has one, is replaced by another.
+bool HeadReplaced(const ModelConfig& model, const LayerConfig& /*layer*/) {
+  return model.is_embedder() || (model.read_head && model.read_head->ends_with_module());
 }
 bool TiedLmHead(const ModelConfig& model, const LayerConfig& layer) {
   return HasLmHead(model, layer) && model.tie_word_embeddings;
@@ -103,9 +104,9 @@ constexpr Entry kHeadTable[] = {
     {Role::kLmHeadBias, "score.bias",     Dim::kOutput, Dim::kNone,   Storage::kVector, Classifier, /*is_optional=*/true},
     // It is usually a copy of the embedding.
     {Role::kOwnLmHead,  "lm_head.weight", Dim::kOutput, Dim::kHidden, Storage::kLmHead, TiedLmHead, /*is_optional=*/true},
-    // They are left from a classifier that became an embedder.
-    {Role::kUnused,     "score.weight",   Dim::kNone,   Dim::kNone,   Storage::kUnused, Embedder},
-    {Role::kUnused,     "score.bias",     Dim::kNone,   Dim::kNone,   Storage::kUnused, Embedder},
+    // They are left from a classifier that became an embedder or got modules.
+    {Role::kUnused,     "score.weight",   Dim::kNone,   Dim::kNone,   Storage::kUnused, HeadReplaced},
+    {Role::kUnused,     "score.bias",     Dim::kNone,   Dim::kNone,   Storage::kUnused, HeadReplaced},
     // It is left from the language model that became a classifier or an embedder.
     {Role::kUnused,     "lm_head.weight", Dim::kNone,   Dim::kNone,   Storage::kUnused, Not<HasLmHead>},
 };

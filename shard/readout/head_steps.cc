@@ -93,7 +93,9 @@ std::vector<StepTensor> StepTensors(const proto::ReadHead& head, std::int64_t va
   std::vector<StepTensor> tensors;
   std::int64_t in = values;
   for (const proto::HeadStep& step : head.steps) {
-    tensors.push_back({StepTensorName(step, step.weight), {step.out_features, in}});
+    if (!step.weight.empty()) {
+      tensors.push_back({StepTensorName(step, step.weight), {step.out_features, in}});
+    }
     for (const std::string& vector : {step.bias, step.norm, step.norm_bias}) {
       if (!vector.empty()) {
         tensors.push_back({StepTensorName(step, vector), {step.out_features}});
@@ -127,10 +129,19 @@ HeadSteps::HeadSteps(const proto::ReadHead& head, std::int64_t values, const Che
 }
 
 void HeadSteps::Apply(std::span<const Text> texts) {
+  const auto count = static_cast<std::int64_t>(texts.size());
   for (const Step& step : steps_) {
-    Multiply(step, texts);
+    if (!step.weight.empty()) {
+      Multiply(step, texts);
+    }
+    if (!step.norm.empty()) {
+      pool_.ParallelFor(count, [&](std::int64_t i, int) {
+        LayerNorm(step.norm, step.norm_bias, step.norm_eps,
+                  *texts[static_cast<std::size_t>(i)].row);
+      });
+    }
   }
-  pool_.ParallelFor(static_cast<std::int64_t>(texts.size()), [&](std::int64_t i, int) {
+  pool_.ParallelFor(count, [&](std::int64_t i, int) {
     const Text& text = texts[static_cast<std::size_t>(i)];
     std::vector<float>& row = *text.row;
     if (temperature_ != 1) {
@@ -169,13 +180,9 @@ void HeadSteps::Multiply(const Step& step, std::span<const Text> texts) {
       }
     }
   });
-  pool_.ParallelFor(count, [&](std::int64_t i, int) {
-    const auto index = static_cast<std::size_t>(i);
-    if (!step.norm.empty()) {
-      LayerNorm(step.norm, step.norm_bias, step.norm_eps, outputs_[index]);
-    }
-    std::swap(*texts[index].row, outputs_[index]);
-  });
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::swap(*texts[i].row, outputs_[i]);
+  }
 }
 
 }  // namespace scorecast::shard

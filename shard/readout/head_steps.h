@@ -47,13 +47,13 @@ class HeadSteps {
     double norm_eps;
     std::int64_t in;
     std::int64_t out;
-    std::vector<float> weight;     // [out, in]
+    std::vector<float> weight;     // [out, in], or empty: no product
     std::vector<float> bias;       // [out], or empty
     std::vector<float> norm;       // [out], or empty
     std::vector<float> norm_bias;  // [out], or empty
   };
 
-  /// outputs_ = activation(W x + b) for each text's row x.
+  /// Each text's row x becomes activation(W x + b).
   void Multiply(const Step& step, std::span<const Text> texts);
 
   const Kernels& kernels_;

@@ -337,7 +337,7 @@ class OtherServices(unittest.TestCase):
 
     def test_offers_what_an_embedder_does(self) -> None:
         with self.page_of(model=ENCODERS / "qwen3-embed", reranks=False) as service:
-            self.expect_comparison_only("embedding model", "by their cosines with the query")
+            self.expect_comparison_only("embedding model", "by their similarity to the query")
             fill("query", QUERY)
             fill("texts", "\n".join(DOCUMENTS))
             expected = service.post("/v1/rerank", {"query": QUERY, "documents": DOCUMENTS})["results"]
@@ -389,7 +389,7 @@ class OtherServices(unittest.TestCase):
         with Service(model=ENCODERS / "qwen3-embed", reranks=False, http_port=port):
             browser.wait_for(f"{element('state')}.innerText === 'ready' && {element('trouble')}.hidden")
             browser.wait_for(f"{element('model')}.innerText.includes('embedding model')")
-            self.expect_comparison_only("embedding model", "by their cosines with the query")
+            self.expect_comparison_only("embedding model", "by their similarity to the query")
             self.assertGreater(len(compare()), 1)
             self.assertEqual(text_of("compare-fault"), "")
             browser.wait_for("document.querySelector('#plot-requests .value').innerText !== '–'")

@@ -358,6 +358,17 @@ TEST(InspectHosts, SaysWhatIsMissingOrWrong) {
                 ": not a calibration: scorecast_calibration is missing\n");
 }
 
+TEST(Inspect, ShowsTheModulesThatMakeAScore) {
+  const ProcessResult result = RunScorecast({"inspect", "--model",
+                                             std::filesystem::path(reference::kTestsDirectory) /
+                                                 "golden" / "encoders" / "st-ettin-cross-encoder"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("classification, 1 class: cls pooling, dense to 24 without "
+                                    "bias, gelu, layer norm, dense to 1: 1 value\n"));
+  EXPECT_THAT(result.out, HasSubstr("pair"));
+  EXPECT_THAT(result.out, HasSubstr("Identity says config_sentence_transformers.json"));
+}
+
 // Prompts of a directory as sentence-transformers saves it, then those of the flag.
 TEST(Inspect, ListsThePromptsOfAnEmbeddingModel) {
   const std::filesystem::path model = NewDirectory();
@@ -365,13 +376,17 @@ TEST(Inspect, ListsThePromptsOfAnEmbeddingModel) {
       std::filesystem::path(reference::kTestsDirectory) / "golden" / "encoders" / "bert-embed",
       model, std::filesystem::copy_options::recursive);
   EXPECT_THAT(RunScorecast({"inspect", "--model", model}).out,
-              HasSubstr("\nembeddings\n  prompts             none\n"));
+              HasSubstr("\nembeddings\n"
+                        "  similarity          cosine\n"
+                        "  prompts             none\n"));
   WriteFile(model / "config_sentence_transformers.json",
-            R"({"prompts":{"query":"Find:\nQ: ","STS":""},"default_prompt_name":"query"})");
+            R"({"prompts":{"query":"Find:\nQ: ","STS":""},"default_prompt_name":"query",
+                "similarity_fn_name":"dot"})");
   const ProcessResult result =
       RunScorecast({"inspect", "--model", model, "--prompt", "passage=P: "});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("\nembeddings\n"
+                                    "  similarity          dot\n"
                                     "  default prompt      query\n"
                                     "  prompts' rows       pooled with those of the text\n"
                                     "  prompts\n"

@@ -180,6 +180,41 @@ TEST(EmbeddingDialects, HaveTheSameVectors) {
   EXPECT_EQ(run.StatusCode(11), 404) << run.lines[11];
 }
 
+TEST(EmbeddingSimilarities, AreDotProductsIfTheDirectorySaysSo) {
+  const json texts = {"Who makes bread?", "The baker makes bread.", "GET /v1/rerank HTTP/1.1"};
+  const std::vector<EndpointRequest> requests = {
+      {"/v1/embeddings", {{"input", texts}}},
+      {"/similarity", {{"inputs", {{"source_sentence", texts[0]}, {"sentences", texts}}}}},
+      {"/rerank", {{"query", texts[0]}, {"documents", texts}}},
+      {"/v1/score", {{"text_1", json::array({texts[0]})}, {"text_2", texts}}}};
+  const BatchRun run = RunThroughHttp({DirectoryOf("st-lengths"), {}, 0, "f32"}, requests);
+  ASSERT_EQ(run.lines.size(), requests.size()) << run.err;
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    ASSERT_EQ(run.StatusCode(0), 200) << run.lines[0];
+    const json a = run.Body(0)["data"][0]["embedding"];
+    const json b = run.Body(0)["data"][i]["embedding"];
+    double sum = 0;
+    for (std::size_t value = 0; value < a.size(); ++value) {
+      // Numbers have as few digits as tell a float from its neighbours.
+      sum +=
+          static_cast<double>(a[value].get<float>()) * static_cast<double>(b[value].get<float>());
+    }
+    expected.push_back(sum);
+  }
+  EXPECT_GT(expected[0], 2) << "vectors are not normalised";
+  ASSERT_EQ(run.Body(1).size(), texts.size()) << run.lines[1];
+  ASSERT_EQ(run.Body(2)["results"].size(), texts.size()) << run.lines[2];
+  ASSERT_EQ(run.Body(3)["data"].size(), texts.size()) << run.lines[3];
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_NEAR(run.Body(1)[i].get<double>(), expected[i], 1e-9);
+    EXPECT_NEAR(run.Body(3)["data"][i]["score"].get<double>(), expected[i], 1e-9);
+    const json result = run.Body(2)["results"][i];
+    EXPECT_NEAR(result["relevance_score"].get<double>(),
+                expected[result["index"].get<std::size_t>()], 1e-9);
+  }
+}
+
 TEST(EmbeddingTransports, SocketAndHttpHaveTheSameBits) {
   const json texts = {"Who makes bread?", "The baker makes bread.", {5, 6, 7}};
   std::vector<EndpointRequest> requests;

@@ -176,7 +176,8 @@ TEST_P(CrossEncoder, ScoresAreThoseOfPredict) {
 
 INSTANTIATE_TEST_SUITE_P(All, CrossEncoder,
                          ::testing::Values(Model{"st-cross-encoder"},
-                                           Model{"st-cross-encoder-classic"}),
+                                           Model{"st-cross-encoder-classic"},
+                                           Model{"st-ettin-cross-encoder"}),
                          NameOf);
 
 TEST(EncoderRefusals, OfWhatSuchModelsCannotDo) {

@@ -150,6 +150,7 @@ const std::vector<std::vector<Pooling>> kPoolings = {
     {Pooling::kMean},
     {Pooling::kLast},
     {Pooling::kCls, Pooling::kLast},
+    {Pooling::kMean, Pooling::kCls, Pooling::kMean},
     {Pooling::kCls, Pooling::kMax, Pooling::kMean, Pooling::kLast}};
 
 std::vector<std::int32_t> RowsFrom(std::int32_t first, std::size_t end) {

@@ -70,8 +70,8 @@ struct ClassifierCase {
 /// The golden.json of a classifier, whose name in `tests/golden/families` ends with "-classifier".
 std::vector<ClassifierCase> LoadClassifierGolden(const std::filesystem::path& model_dir);
 
-/// One entry of `embedding[]` of an embedder's golden.json. The vectors of `pooled` are
-/// [hidden_size].
+/// One entry of `embedding[]` of an embedder's golden.json. The vectors of `pooled`, which may be
+/// absent, are [hidden_size].
 struct EmbeddingCase {
   std::vector<TokenId> ids;
   std::vector<std::uint8_t> types;  ///< [ids], or empty if all are 0.

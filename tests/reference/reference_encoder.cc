@@ -141,7 +141,9 @@ ReferenceModel::Layer ReferenceModel::TakeModernBertLayer(Tensors& tensors,
 void ReferenceModel::TakeSteps(Tensors& tensors) {
   std::int64_t in = config_.hidden_size * std::ssize(config_.read_head->pooling);
   for (const proto::HeadStep& step : config_.read_head->steps) {
-    step_tensors_[step.weight] = Take(tensors, step.weight, {step.out_features, in});
+    if (!step.weight.empty()) {
+      step_tensors_[step.weight] = Take(tensors, step.weight, {step.out_features, in});
+    }
     for (const std::string& vector : {step.bias, step.norm, step.norm_bias}) {
       if (!vector.empty()) {
         step_tensors_[vector] = Take(tensors, vector, {step.out_features});
@@ -158,7 +160,9 @@ std::vector<double> ReferenceModel::TextResult(std::span<const proto::TokenId> t
   std::vector<std::int32_t> all(tokens.size());
   std::iota(all.begin(), all.end(), 0);
   return ApplyReadHead(*config_.read_head, FinalRows(tokens, segments, all, {}, types),
-                       [&](const std::string& name) { return step_tensors_.at(name); });
+                       [&](const proto::HeadStep& /*step*/, const std::string& name) {
+                         return step_tensors_.at(name);
+                       });
 }
 
 }  // namespace scorecast::reference

@@ -51,41 +51,52 @@ double Activate(HeadActivation activation, double x) {
   return x;
 }
 
+/// activation(W x + b)
+Values Dense(const proto::HeadStep& step, const Values& x, const StepTensorValues& tensor) {
+  const Values weight = tensor(step, step.weight);  // [out][in]
+  Values y = step.bias.empty() ? Values(static_cast<std::size_t>(step.out_features))
+                               : tensor(step, step.bias);
+  for (std::size_t out = 0; out < y.size(); ++out) {
+    for (std::size_t in = 0; in < x.size(); ++in) {
+      y[out] += weight[out * x.size() + in] * x[in];
+    }
+    y[out] = Activate(step.activation, y[out]);
+  }
+  return y;
+}
+
+void LayerNorm(const proto::HeadStep& step, Values& y, const StepTensorValues& tensor) {
+  const Values weight = tensor(step, step.norm);
+  const Values bias = step.norm_bias.empty() ? Values(y.size()) : tensor(step, step.norm_bias);
+  double mean = 0;
+  double variance = 0;
+  for (const double value : y) {
+    mean += value / static_cast<double>(y.size());
+  }
+  for (const double value : y) {
+    variance += std::pow(value - mean, 2) / static_cast<double>(y.size());
+  }
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] = (y[i] - mean) / std::sqrt(variance + step.norm_eps) * weight[i] + bias[i];
+  }
+}
+
 }  // namespace
 
 std::vector<double> ApplyReadHead(const proto::ReadHead& head, const std::vector<Values>& rows,
-                                  const std::function<Values(const std::string& name)>& tensor) {
+                                  const StepTensorValues& tensor) {
   Values x;
   for (const Pooling pooling : head.pooling) {
     const Values pooled = Pool(pooling, rows);
     x.insert(x.end(), pooled.begin(), pooled.end());
   }
   for (const proto::HeadStep& step : head.steps) {
-    const Values weight = tensor(step.weight);  // [out][in]
-    Values y(static_cast<std::size_t>(step.out_features));
-    for (std::size_t out = 0; out < y.size(); ++out) {
-      y[out] = step.bias.empty() ? 0 : tensor(step.bias)[out];
-      for (std::size_t in = 0; in < x.size(); ++in) {
-        y[out] += weight[out * x.size() + in] * x[in];
-      }
-      y[out] = Activate(step.activation, y[out]);
+    if (!step.weight.empty()) {
+      x = Dense(step, x, tensor);
     }
     if (!step.norm.empty()) {
-      const Values norm = tensor(step.norm);
-      double mean = 0;
-      double variance = 0;
-      for (const double value : y) {
-        mean += value / static_cast<double>(y.size());
-      }
-      for (const double value : y) {
-        variance += std::pow(value - mean, 2) / static_cast<double>(y.size());
-      }
-      for (std::size_t i = 0; i < y.size(); ++i) {
-        y[i] = (y[i] - mean) / std::sqrt(variance + step.norm_eps) * norm[i];
-        y[i] += step.norm_bias.empty() ? 0 : tensor(step.norm_bias)[i];
-      }
+      LayerNorm(step, x, tensor);
     }
-    x = std::move(y);
   }
   double length = 0;
   for (double& value : x) {

@@ -21,7 +21,7 @@ using proto::Unexpected;
 std::optional<Error> RerankerFault(const RelevanceOptions& options) {
   const auto refuse = [](const std::string& field) {
     return BadRequest("not_for_embedders",
-                      field + " needs a reranker: scores of this model are cosines.", field);
+                      field + " needs a reranker: this model compares vectors of texts.", field);
   };
   if (options.instruction) {
     return refuse("instruction");
@@ -34,6 +34,7 @@ class CosineRelevance {
   CosineRelevance(const RelevanceInputs& inputs, const TextLength& length,
                   const RequestContext& context)
       : inputs_(inputs), length_(length), context_(context) {
+    prepared_.readout.similarity = context.options.embedder.similarity;
     prepared_.readout.documents_field = inputs.documents_field;
     prepared_.readout.rows.resize(inputs.documents.size());
   }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <span>
 
-#include "coordinator/embeddings/embedding_values.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/request/row_scores.h"
 
@@ -31,8 +30,8 @@ proto::Expected<std::vector<double>> RelevanceReadout::Scores(const JobRows& job
   scores.reserve(rows.size());
   for (const Row& row : rows) {
     if (reranker == nullptr) {
-      scores.push_back(
-          Cosine(job_rows[row.query][0].embedding, job_rows[row.sequence][0].embedding));
+      scores.push_back(SimilarityOf(similarity, job_rows[row.query][0].embedding,
+                                    job_rows[row.sequence][0].embedding));
       if (!std::isfinite(scores.back())) {
         return proto::Unexpected(NotFinite(At(documents_field, scores.size() - 1)));
       }

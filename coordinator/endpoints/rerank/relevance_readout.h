@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/embeddings/embedding_values.h"
 #include "coordinator/endpoints/endpoint.h"
 #include "coordinator/endpoints/rerank/relevance_options.h"
 #include "coordinator/rerank/reranker.h"
@@ -20,8 +21,9 @@ struct RelevanceReadout {
     std::size_t query = 0;     ///< Of an embedding model: the sequence of the query.
   };
 
-  /// Null for an embedding model, whose scores are cosines.
+  /// Null for an embedding model, whose scores are similarities of vectors.
   std::shared_ptr<const Reranker> reranker;
+  Similarity similarity = Similarity::kCosine;
   ScoreScale scale = ScoreScale::kModel;
   std::string documents_field;  ///< Name of the documents' field in the request.
   std::vector<Row> rows;        ///< [documents]

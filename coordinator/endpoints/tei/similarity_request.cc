@@ -31,17 +31,18 @@ struct TeiSimilarityReadout : Readout {
     auto response = std::make_unique<v1::TeiSimilarityResponse>();
     const std::vector<float>& source = rows[0].front().embedding;
     for (std::size_t i = 1; i < rows.size(); ++i) {
-      const double cosine = Cosine(source, rows[i].front().embedding);
-      if (!std::isfinite(cosine)) {
+      const double one = SimilarityOf(similarity, source, rows[i].front().embedding);
+      if (!std::isfinite(one)) {
         return Unexpected(NotFinite(At(kSentences, i - 1)));
       }
-      response->add_similarities(cosine);
+      response->add_similarities(one);
     }
     return std::make_unique<EndpointResponse>(std::move(response));
   }
   std::string Summary() const override { return proto::Count(Items(), "sentence"); }
   std::int64_t Items() const override { return num_sentences; }
 
+  Similarity similarity = Similarity::kCosine;
   std::int64_t num_sentences = 0;
 };
 
@@ -81,6 +82,7 @@ Expected<PreparedRequest> PrepareTeiSimilarity(MessageRequest<v1::TeiSimilarityR
     return Unexpected(std::move(others).error());
   }
   auto readout = std::make_shared<TeiSimilarityReadout>();
+  readout->similarity = context.options.embedder.similarity;
   readout->num_sentences = static_cast<std::int64_t>(others->sequences.size());
   readout->prompt_tokens = source->prompt_tokens + others->prompt_tokens;
   std::vector<proto::PackedSequence> sequences = std::move(source->sequences);

@@ -10,8 +10,8 @@ class TeiSimilarityRequest;
 
 namespace scorecast::coordinator {
 
-// A request for the cosines of a sentence with others, as text-embeddings-inference has it. See
-// EndpointRequest.
+// A request for the similarities of a sentence with others, as text-embeddings-inference has it.
+// See EndpointRequest.
 
 proto::Expected<PreparedRequest> PrepareTeiSimilarity(
     MessageRequest<v1::TeiSimilarityRequest> request, const RequestContext& context,

@@ -18,7 +18,7 @@ const Endpoint& TeiEmbedEndpoint();
 const Endpoint& PineconeEmbedEndpoint();
 /// /embed_all: the vectors of all their tokens.
 const Endpoint& TeiEmbedAllEndpoint();
-/// /similarity: the cosines of a sentence with others.
+/// /similarity: the similarities of a sentence with others.
 const Endpoint& TeiSimilarityEndpoint();
 
 /// /predict: the classes of texts or pairs.

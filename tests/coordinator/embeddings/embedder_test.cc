@@ -90,6 +90,49 @@ TEST_F(EmbedderTest, EmptyPromptsOfAQueryAndADocumentAreNone) {
   EXPECT_TRUE(Load().prompts.empty());
 }
 
+// sentence-transformers has an empty prompt `query` and `document` for any model.
+TEST_F(EmbedderTest, TheDefaultMayBeAQueryOrADocumentWithoutAPrompt) {
+  const std::string name = "config_sentence_transformers.json";
+  for (const char* prompts : {"{}", R"({"search_query":"Q: "})", R"({"query":null})"}) {
+    Write(name, std::string(R"({"prompts":)") + prompts + R"(,"default_prompt_name":"query"})");
+    EXPECT_EQ(Load().prompts.Default(), nullptr) << prompts;
+  }
+  Write(name, R"({"default_prompt_name":"document"})");
+  EXPECT_EQ(Load().prompts.Default(), nullptr);
+  EXPECT_EQ(TextOf(Load({"document=D: "}).prompts.Default()), "D: ");
+  Write(name, R"({"prompts":{"passage":"P: "},"default_prompt_name":"search_query"})");
+  EXPECT_THAT(FaultOf(), HasSubstr("default_prompt_name: names no prompt"));
+}
+
+TEST_F(EmbedderTest, TheSimilarityIsRead) {
+  const std::string name = "config_sentence_transformers.json";
+  EXPECT_EQ(Load().similarity, Similarity::kCosine);
+  Write(name, R"({"similarity_fn_name":null})");
+  EXPECT_EQ(Load().similarity, Similarity::kCosine);
+  for (const Similarity one :
+       {Similarity::kCosine, Similarity::kDot, Similarity::kEuclidean, Similarity::kManhattan}) {
+    Write(name, R"({"similarity_fn_name":")" + std::string(NameOf(one)) + R"("})");
+    EXPECT_EQ(Load().similarity, one) << NameOf(one);
+  }
+  Write(name, R"({"similarity_fn_name":"maxsim"})");
+  EXPECT_THAT(FaultOf(), HasSubstr("similarity_fn_name: is \"maxsim\": supported are cosine, dot, "
+                                   "euclidean, manhattan"));
+}
+
+// sentence-transformers makes an embedder of a CrossEncoder without reading what it is otherwise.
+TEST_F(EmbedderTest, FilesOfAnotherClassDoNotCount) {
+  Write("config_sentence_transformers.json",
+        R"({"model_type":"CrossEncoder","prompts":{"query":"Q: "},"default_prompt_name":"query",
+    "similarity_fn_name":"dot"})");
+  Write("modules.json", R"([{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}])");
+  Write("1_Pooling/config.json", R"({"include_prompt":false})");
+  const Embedder embedder = Load({"title=T: "});
+  EXPECT_EQ(embedder.prompts.all().size(), 1U);
+  EXPECT_EQ(embedder.prompts.Default(), nullptr);
+  EXPECT_EQ(embedder.similarity, Similarity::kCosine);
+  EXPECT_TRUE(embedder.pools_prompt);
+}
+
 TEST_F(EmbedderTest, FlagsReplacePrompts) {
   Write("config_sentence_transformers.json", R"({"prompts":{"query":"Q: "}})");
   const Embedder embedder = Load({"query=a=b ", "title="});

@@ -3,6 +3,7 @@
 
 #include "coordinator/embeddings/embedding_values.h"
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -49,9 +50,23 @@ TEST(EmbeddingValues, AVectorGetsTheLengthOne) {
 }
 
 TEST(EmbeddingValues, TheCosineDoesNotDependOnLengths) {
-  EXPECT_DOUBLE_EQ(Cosine(std::vector<float>{1, 0}, std::vector<float>{3, 4}), 0.6);
-  EXPECT_DOUBLE_EQ(Cosine(std::vector<float>{2, 1}, std::vector<float>{-4, -2}), -1);
-  EXPECT_EQ(Cosine(std::vector<float>{0, 0}, std::vector<float>{3, 4}), 0);
+  const auto cosine = [](const std::vector<float>& a, const std::vector<float>& b) {
+    return SimilarityOf(Similarity::kCosine, a, b);
+  };
+  EXPECT_DOUBLE_EQ(cosine({1, 0}, {3, 4}), 0.6);
+  EXPECT_DOUBLE_EQ(cosine({2, 1}, {-4, -2}), -1);
+  EXPECT_EQ(cosine({0, 0}, {3, 4}), 0);
+}
+
+// As sentence_transformers.util.dot_score, euclidean_sim and manhattan_sim.
+TEST(EmbeddingValues, OtherSimilaritiesDependOnLengths) {
+  const std::vector<float> a = {1, 2, -3};
+  const std::vector<float> b = {4, -2, 0};
+  EXPECT_EQ(SimilarityOf(Similarity::kDot, a, b), 0);
+  EXPECT_EQ(SimilarityOf(Similarity::kDot, a, a), 14);
+  EXPECT_DOUBLE_EQ(SimilarityOf(Similarity::kEuclidean, a, b), -std::sqrt(34.0));
+  EXPECT_EQ(SimilarityOf(Similarity::kManhattan, a, b), -10);
+  EXPECT_EQ(SimilarityOf(Similarity::kEuclidean, a, a), 0);
 }
 
 }  // namespace embedding_values_test

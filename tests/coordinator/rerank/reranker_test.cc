@@ -415,6 +415,20 @@ TEST_F(WholeTextRerankers, GetPairs) {
   EXPECT_EQ(Name(), "off: the classifier has 3 classes, and reranking needs exactly one");
 }
 
+// Whatever model reads the pair.
+TEST_F(WholeTextRerankers, GetPairsIfModulesMakeTheScore) {
+  for (const char* model_type : {"modernbert", "llama_bidirec", "qwen3", "gemma2"}) {
+    SetUpClassifier(model_type);
+    config_.read_head->steps = {
+        {.weight = "linear.weight", .out_features = 1, .file = "2_Dense/model.safetensors"}};
+    EXPECT_EQ(Name(), kPairTemplate) << model_type;
+    EXPECT_EQ(Formula(), "sigmoid(true)") << model_type;
+    EXPECT_FALSE(Load().reranker->is_guess());
+  }
+  WriteActivation("torch.nn.modules.linear.Identity");
+  EXPECT_EQ(Formula(), "true");
+}
+
 TEST_F(WholeTextRerankers, FollowTheDirectorysActivation) {
   SetUpClassifier("bert");
   const std::string identity = "torch.nn.modules.linear.Identity";

@@ -133,6 +133,25 @@ TEST_F(ClassifierTensors, AreUnusedInAnEmbedder) {
   Check();
 }
 
+TEST_F(ClassifierTensors, AreUnusedIfModulesMakeTheScores) {
+  Write(true, {{"lm_head.weight", {200, 48}}, {"2_Dense/linear.weight", {3, 48}}});
+  config_.read_head = {.pooling = {proto::Pooling::kCls},
+                       .steps = {{.weight = "linear.weight",
+                                  .out_features = 3,
+                                  .file = "2_Dense/model.safetensors"}},
+                       .output_size = 3};
+  Check();
+  config_.read_head->steps.push_back({.norm = "norm.weight",
+                                      .norm_bias = "norm.bias",
+                                      .out_features = 3,
+                                      .file = "3_LayerNorm/model.safetensors"});
+  ExpectRefused("3_LayerNorm/norm.weight");
+  Write(true, {{"2_Dense/linear.weight", {3, 48}},
+               {"3_LayerNorm/norm.weight", {3}},
+               {"3_LayerNorm/norm.bias", {3}}});
+  Check();
+}
+
 TEST_F(ClassifierTensors, OthersAreRefused) {
   Write(false, {{"classifier.weight", {3, 48}}});
   ExpectRefused("classifier.weight");

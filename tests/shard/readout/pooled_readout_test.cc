@@ -79,7 +79,9 @@ class Bench {
   Bench(ReadHead made, std::vector<Range> columns) : head(std::move(made)) {
     std::int64_t in = static_cast<std::int64_t>(head.pooling.size()) * kHidden;
     for (const HeadStep& step : head.steps) {
-      tensors.Add(step.weight, {step.out_features, in});
+      if (!step.weight.empty()) {
+        tensors.Add(step.weight, {step.out_features, in});
+      }
       for (const std::string& name : {step.bias, step.norm, step.norm_bias}) {
         if (!name.empty()) {
           tensors.Add(name, {step.out_features});
@@ -128,7 +130,8 @@ class Bench {
       text.emplace_back(rows.begin() + row * kHidden, rows.begin() + (row + 1) * kHidden);
     }
     return reference::ApplyReadHead(
-        head, text, [&](const std::string& name) { return tensors.values.at(name); });
+        head, text,
+        [&](const HeadStep& /*step*/, const std::string& name) { return tensors.values.at(name); });
   }
 
   ReadHead head;
@@ -152,7 +155,13 @@ TEST(PooledReadout, AgreesWithTheOracle) {
   const std::vector<std::vector<Range>> divisions = {
       {{0, 40}}, {{0, 16}, {16, 40}}, {{0, 16}, {16, 32}, {32, 40}, {40, 40}}};
   const std::vector<std::vector<Pooling>> poolings = {
-      {Pooling::kCls}, {Pooling::kMax}, {Pooling::kMean}, {Pooling::kLast}, kAll};
+      {Pooling::kCls},
+      {Pooling::kMax},
+      {Pooling::kMean},
+      {Pooling::kLast},
+      kAll,
+      {Pooling::kMean, Pooling::kCls, Pooling::kMean},
+      {Pooling::kLast, Pooling::kMax, Pooling::kMax}};
   for (const std::vector<Range>& columns : divisions) {
     for (const std::vector<Pooling>& pooling : poolings) {
       Bench bench({.pooling = pooling}, columns);
@@ -196,6 +205,28 @@ TEST(PooledReadout, ComputesTheStepsOfTheHead) {
                    bench.Expected(plan.reads[i].first_row, plan.reads[i].row));
         EXPECT_TRUE((normalize ? results[i].label_logits : results[i].embedding).empty());
       }
+    }
+  }
+}
+
+// Dense, LayerNorm, Dense; and a LayerNorm of the pooled row.
+TEST(PooledReadout, ComputesStepsThatAreALayerNormAlone) {
+  const HeadStep dense{
+      .weight = "a.weight", .activation = HeadActivation::kGelu, .out_features = 70};
+  const HeadStep norm{.norm = "norm.weight", .norm_bias = "norm.bias", .out_features = 70};
+  const HeadStep scores{.weight = "b.weight", .bias = "b.bias", .out_features = 1};
+  const HeadStep norm_of_row{.norm = "norm.weight", .norm_bias = "norm.bias", .out_features = 80};
+  const ReadHead of_reranker = {.pooling = {Pooling::kCls}, .steps = {dense, norm, scores}};
+  const ReadHead of_embedder = {.pooling = {Pooling::kMean, Pooling::kCls},
+                                .steps = {norm_of_row},
+                                .normalize = true,
+                                .output_size = 50};
+  for (const ReadHead& head : {of_reranker, of_embedder}) {
+    Bench bench(head, {{0, 32}, {32, 40}});
+    const ForwardPlan plan{.reads = {{.row = 20, .first_row = 3}, {.row = 25, .first_row = 24}}};
+    const std::vector<RowLogits> results = bench.Compute(plan);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      ExpectNear(results[i].embedding, bench.Expected(plan.reads[i].first_row, plan.reads[i].row));
     }
   }
 }
@@ -263,6 +294,7 @@ TEST(HeadSteps, RefusesTensorsOfOtherShapes) {
   EXPECT_THROW(make({.weight = "a.weight", .out_features = 6}), proto::StartupError);
   EXPECT_THROW(make({.weight = "a.weight", .bias = "a.bias", .out_features = 5}),
                proto::StartupError);
+  EXPECT_THROW(make({.norm = "a.weight", .out_features = kHidden}), proto::StartupError);
 }
 
 }  // namespace pooled_readout_test

@@ -141,20 +141,24 @@ TEST(TeiEmbedAll, ALongPromptBeforeManyShortTextsIsRefused) {
             "answer_too_large inputs");
 }
 
-TEST(TeiSimilarity, ReturnsCosines) {
+TEST(TeiSimilarity, ComparesVectorsAsTheModelDoes) {
   EmbeddingServer server;
   const auto answer = [&](const std::string& parameters) {
     return FloatsOf(ValueOrFail(server.Respond(
         TeiSimilarityEndpoint(),
         R"({"inputs":{"source_sentence":"ab","sentences":["c","ab"]})" + parameters + "}")));
   };
-  const auto cosine = [&](const std::string& a, const std::string& b) {
-    return static_cast<float>(Cosine(server.VectorOfText(a), server.VectorOfText(b)));
+  const auto similarity = [&](const std::string& a, const std::string& b) {
+    return static_cast<float>(SimilarityOf(server.options_.embedder.similarity,
+                                           server.VectorOfText(a), server.VectorOfText(b)));
   };
-  EXPECT_EQ(answer(""), (std::vector<float>{cosine("ab", "c"), 1.0F}));
+  EXPECT_EQ(answer(""), (std::vector<float>{similarity("ab", "c"), 1.0F}));
   server.options_.embedder.prompts = Prompts({{"query", "Q:"}});
   EXPECT_EQ(answer(R"(,"parameters":{"prompt_name":"query"})"),
-            (std::vector<float>{cosine("Q:ab", "Q:c"), 1.0F}));
+            (std::vector<float>{similarity("Q:ab", "Q:c"), 1.0F}));
+  server.options_.embedder = {.prompts = {}, .similarity = Similarity::kDot};
+  EXPECT_EQ(answer(""), (std::vector<float>{similarity("ab", "c"), similarity("ab", "ab")}));
+  EXPECT_GT(similarity("ab", "ab"), 2);
   EXPECT_EQ(server.FaultOf(TeiSimilarityEndpoint(),
                            R"({"inputs":{"source_sentence":"ab","sentences":[]}})"),
             "empty_input inputs.sentences");

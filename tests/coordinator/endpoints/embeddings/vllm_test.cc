@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -193,7 +195,7 @@ TEST(Conversation, HasFaults) {
 TEST(Cosines, AnEmbeddingModelComparesAQueryWithDocuments) {
   const EmbeddingServer server;
   const auto cosine = [&](const std::string& a, const std::string& b) {
-    return Cosine(server.VectorOfText(a), server.VectorOfText(b));
+    return SimilarityOf(Similarity::kCosine, server.VectorOfText(a), server.VectorOfText(b));
   };
   const OrderedJson scores =
       Answer(server, ScoreEndpoint(), R"({"text_1":["ab","c"],"text_2":["d","ab"]})")["data"];
@@ -207,6 +209,32 @@ TEST(Cosines, AnEmbeddingModelComparesAQueryWithDocuments) {
   EXPECT_EQ(
       server.FaultOf(RerankEndpoint(), R"({"query":"a","documents":["b"],"instruction":"c"})"),
       "not_for_embedders instruction");
+}
+
+TEST(Similarities, AreThoseThatTheModelNames) {
+  EmbeddingServer server;
+  for (const Similarity one : {Similarity::kDot, Similarity::kEuclidean, Similarity::kManhattan}) {
+    SCOPED_TRACE(NameOf(one));
+    server.options_.embedder.similarity = one;
+    const auto similarity = [&](const std::string& a, const std::string& b) {
+      return SimilarityOf(one, server.VectorOfText(a), server.VectorOfText(b));
+    };
+    const OrderedJson scores =
+        Answer(server, ScoreEndpoint(), R"({"text_1":["ab","c"],"text_2":["d","ab"]})")["data"];
+    EXPECT_EQ(scores[0]["score"], similarity("ab", "d"));
+    EXPECT_EQ(scores[1]["score"], similarity("c", "ab"));
+    const OrderedJson ranked =
+        Answer(server, RerankEndpoint(), R"({"query":"ab","documents":["d","ab","c"]})")["results"];
+    const std::vector<std::string> documents = {"d", "ab", "c"};
+    ASSERT_EQ(ranked.size(), documents.size());
+    double last = std::numeric_limits<double>::infinity();
+    for (const OrderedJson& result : ranked) {
+      const auto score = result["relevance_score"].get<double>();
+      EXPECT_EQ(score, similarity("ab", documents[result["index"].get<std::size_t>()]));
+      EXPECT_LE(score, last);
+      last = score;
+    }
+  }
 }
 
 TEST(Cosines, LongTextsAreCut) {
