@@ -50,4 +50,14 @@ Expected<ScoreKind> ResolveScoreKind(const std::optional<std::string>& activatio
   return *kind;
 }
 
+ScoreKind KindOfClasses(const proto::ModelConfig& config, bool is_raw) {
+  using proto::ProblemType;
+  if (is_raw || config.problem_type == ProblemType::kRegression) {
+    return ScoreKind::kLogit;
+  }
+  return config.problem_type == ProblemType::kMultiLabel || config.num_labels == 1
+             ? ScoreKind::kSigmoid
+             : ScoreKind::kSoftmax;
+}
+
 }  // namespace scorecast::coordinator

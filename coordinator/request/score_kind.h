@@ -23,4 +23,9 @@ enum class ScoreKind {
 proto::Expected<ScoreKind> ResolveScoreKind(const std::optional<std::string>& activation,
                                             bool apply_softmax, const proto::ModelConfig& config);
 
+/// How a classifier shows its classes where no field names an activation: as transformers'
+/// text-classification pipeline does, by `problem_type` of config.json. Without one, several
+/// classes have a softmax, and one has a sigmoid. `is_raw`: the request wants logits.
+ScoreKind KindOfClasses(const proto::ModelConfig& config, bool is_raw);
+
 }  // namespace scorecast::coordinator

@@ -13,6 +13,7 @@
 #include "coordinator/decisions/decider.h"
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/delimiter_flag.h"
+#include "coordinator/request/score_kind.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/tokenizer.h"
@@ -118,11 +119,28 @@ std::string HeadText(const proto::ModelConfig& config) {
   return config.tie_word_embeddings ? "lm-head, tied to the embeddings" : "lm-head";
 }
 
+/// What becomes of the logits of classes if a request names no activation.
+const char* ClassScoresText(const proto::ModelConfig& config) {
+  switch (coordinator::KindOfClasses(config, /*is_raw=*/false)) {
+    case coordinator::ScoreKind::kSoftmax:
+      return "softmax over the classes";
+    case coordinator::ScoreKind::kSigmoid:
+      return "sigmoid of each class";
+    case coordinator::ScoreKind::kLogit:
+    case coordinator::ScoreKind::kProbability:
+      break;
+  }
+  return "logits";
+}
+
 void PrintModel(const proto::ModelConfig& config) {
   std::printf("model\n");
   std::printf("  family              %s\n", config.model_type.c_str());
   std::printf("  architecture        %s\n", config.architecture.c_str());
   std::printf("  head                %s\n", HeadText(config).c_str());
+  if (config.is_classifier()) {
+    std::printf("  class scores        %s\n", ClassScoresText(config));
+  }
   std::printf("  stored dtype        %s\n", config.dtype.empty() ? "?" : config.dtype.c_str());
   std::printf("  parameters          %lld\n",
               static_cast<long long>(shard::CountParameters(config)));
@@ -172,7 +190,9 @@ void PrintReranker(const coordinator::LoadedReranker& loaded) {
   for (const proto::TokenId id : reranker.labels()) {
     labels += (labels.empty() ? "" : ", ") + std::to_string(id);
   }
-  std::printf("  label ids           %s\n", labels.c_str());
+  if (!labels.empty()) {
+    std::printf("  label ids           %s\n", labels.c_str());
+  }
   if (reranker.takes_instruction()) {
     const std::string& instruction = reranker.default_instruction();
     std::printf("  instruction         %s\n", instruction.empty()

@@ -1,5 +1,8 @@
 #include "proto/model/config_heads.h"
 
+#include <string>
+#include <string_view>
+
 #include <nlohmann/json.hpp>
 
 namespace scorecast::proto {
@@ -57,6 +60,33 @@ std::int64_t ReadNumLabels(const Fields& fields) {
   }
   return fields.IntegerOf("the number of labels in id2label",
                           static_cast<std::int64_t>(labels->size()), kLabels);
+}
+
+std::optional<ProblemType> ReadProblemType(const Fields& fields, std::int64_t num_labels) {
+  constexpr std::string_view kName = "problem_type";
+  const Json* type = fields.FindNonNull(kName);
+  if (type == nullptr) {
+    return std::nullopt;
+  }
+  const std::string& text = fields.StringOf(kName, *type);
+  if (text == "regression") {
+    return ProblemType::kRegression;
+  }
+  if (text == "multi_label_classification") {
+    return ProblemType::kMultiLabel;
+  }
+  if (text != "single_label_classification") {
+    fields.Refuse(kName, *type,
+                  "it must be regression, single_label_classification, "
+                  "multi_label_classification or null");
+  }
+  if (num_labels == 1) {
+    fields.Refuse(
+        kName, *type,
+        "as in transformers, it needs several classes; a single one is shown as its logit "
+        "by regression, or as the logit's sigmoid by null");
+  }
+  return ProblemType::kSingleLabel;
 }
 
 }  // namespace scorecast::proto

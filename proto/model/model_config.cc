@@ -282,6 +282,7 @@ void ApplyTask(const std::filesystem::path& model_dir, Task task, const Sentence
     config.read_head = DefaultEmbedderHead(config);
   }
   config.num_labels = 0;
+  config.problem_type.reset();
   config.final_logit_softcapping.reset();
 }
 
@@ -356,6 +357,7 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
   config.tie_word_embeddings = fields.Bool("tie_word_embeddings", family.tie_word_embeddings);
   if (architecture.is_classifier()) {
     config.num_labels = ReadNumLabels(fields);
+    config.problem_type = ReadProblemType(fields, config.num_labels);
     config.final_logit_softcapping.reset();  // Only the logits of an lm-head are soft-capped.
   }
   const bool has_head = architecture.is_classifier() || architecture.is_language_model();

@@ -61,6 +61,13 @@ struct LearnedPositions {
   bool operator==(const LearnedPositions&) const = default;
 };
 
+/// What the logits of a classifier's classes mean.
+enum class ProblemType {
+  kRegression,   ///< A logit is the value itself.
+  kSingleLabel,  ///< A text has exactly one of the classes.
+  kMultiLabel,   ///< A text has any of the classes, each by itself.
+};
+
 /// Options that may differ from layer to layer.
 struct LayerConfig {
   std::size_t rope_table = 0;  ///< Index into ModelConfig::rope_tables.
@@ -132,6 +139,7 @@ struct ModelConfig {
   /// Number of classes of a …ForSequenceClassification, or of scores that the modules of a
   /// CrossEncoder make. 0: a language model or an embedder.
   std::int64_t num_labels = 0;
+  std::optional<ProblemType> problem_type;  ///< Of a classifier; nullopt if the file has none.
   /// What is computed from the rows of a text: class logits if there are labels, else an embedding.
   /// nullopt: the logits of an lm-head, or of a classifier's `score`, for each row that is read.
   std::optional<ReadHead> read_head;

@@ -222,7 +222,8 @@ TEST(Inspect, NamesTheHead) {
               ContainsRegex("head +lm-head, tied to the embeddings\n"));
   const std::string of_three_classes =
       RunScorecast({"inspect", "--model", FamilyDirectory("qwen2-classifier"), "--ranks", "2"}).out;
-  EXPECT_THAT(of_three_classes, ContainsRegex("head +classification, 3 classes\n"));
+  EXPECT_THAT(of_three_classes, ContainsRegex("head +classification, 3 classes\n"
+                                              "  class scores +softmax over the classes\n"));
   EXPECT_THAT(of_three_classes, ContainsRegex("\n +0 .* 0\\.\\.2 "));
   EXPECT_THAT(of_three_classes, ContainsRegex("\n +1 .* none "));
 }

@@ -2,6 +2,7 @@
 // of sentence-transformers on one rank and on three, through both transports.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <ostream>
@@ -179,6 +180,95 @@ INSTANTIATE_TEST_SUITE_P(All, CrossEncoder,
                                            Model{"st-cross-encoder-classic"},
                                            Model{"st-ettin-cross-encoder"}),
                          NameOf);
+
+/// The class logits that a golden record has, and what is made of them.
+struct ExpectedClasses {
+  json logits;
+  json scores;
+};
+
+using EncoderClasses = EncoderTexts;
+
+// Ids alone, then pairs of texts. `/predict` cuts them as `longest_first`, to the model's limit.
+TEST_P(EncoderClasses, HaveTheProbabilitiesOfThePipeline) {
+  std::vector<EndpointRequest> requests;
+  std::vector<ExpectedClasses> expected;
+  const auto ask = [&](const char* url, json body, const json& record) {
+    const bool is_raw = body.value("raw_scores", false) || !body.value("use_activation", true);
+    requests.push_back({url, std::move(body)});
+    expected.push_back({record["class_logits"], record[is_raw ? "class_logits" : "probabilities"]});
+  };
+  for (const json& record : golden_["classifier"]) {
+    if (!record.contains("token_type_ids")) {
+      const json input = json::array({record["ids"]});
+      ask("/classify", {{"input", input}}, record);
+      ask("/pooling", {{"input", input}}, record);
+      ask("/classify", {{"input", input}, {"use_activation", false}}, record);
+    }
+  }
+  const std::size_t most = config_["max_position_embeddings"];
+  for (const json& record : golden_["text"]) {
+    const bool is_whole = record["ids"].size() < most;
+    if (record["max_length"] == most && record["document"] != "" &&
+        (is_whole || record["strategy"] == "longest_first")) {
+      const json inputs = json::array({json::array({record["query"], record["document"]})});
+      ask("/predict", {{"inputs", inputs}, {"truncate", true}}, record);
+      ask("/predict", {{"inputs", inputs}, {"truncate", true}, {"raw_scores", true}}, record);
+    }
+  }
+  ASSERT_GE(requests.size(), 3U * 5 + 2U * 3);
+  OnAllRanks(requests, [&](std::size_t i, const json& body) {
+    const auto& [logits, scores] = expected[i];
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    if (requests[i].url == "/pooling") {
+      ExpectLogits(body["data"][0]["data"], scores);
+    } else if (requests[i].url == "/classify") {
+      ExpectLogits(body["data"][0]["probs"], scores);
+      EXPECT_EQ(body["data"][0]["label"], config_["id2label"][std::to_string(best)]);
+    } else {
+      json found(logits.size(), nullptr);
+      double last = 1e9;
+      for (const json& prediction : body[0]) {
+        std::size_t index = 0;
+        while (index < logits.size() &&
+               config_["id2label"][std::to_string(index)] != prediction["label"]) {
+          ++index;
+        }
+        ASSERT_LT(index, logits.size()) << prediction;
+        found[index] = prediction["score"];
+        EXPECT_LE(logits[index].get<double>(), last);
+        last = logits[index];
+      }
+      ExpectLogits(found, scores);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EncoderClasses,
+                         ::testing::Values(Model{"bert-multilabel-classifier"}), NameOf);
+
+// The pipeline returns the class of a regression as it is. sentence-transformers ignores
+// problem_type, and so does reranking.
+TEST(EncoderRegression, IsTheLogitButForRerank) {
+  const std::filesystem::path golden = std::filesystem::path(reference::kTestsDirectory) /
+                                       "golden" / "encoders" / "roberta-classifier";
+  const std::filesystem::path dir = NewDirectory() / "regression";
+  std::filesystem::copy(golden, dir, std::filesystem::copy_options::recursive);
+  json config = json::parse(ReadFile(golden / "config.json"));
+  config["problem_type"] = "regression";
+  WriteFile(dir / "config.json", config.dump());
+  const json pair = {{"query", "a"}, {"documents", {"b"}}};
+  json raw = pair;
+  raw["raw_scores"] = true;
+  const std::vector<EndpointRequest> requests = {
+      ToRerank(raw), ToRerank(pair), {"/predict", {{"inputs", {"a", "b"}}}}};
+  const BatchRun run = RunRequests({dir, {}, 0, "f32"}, requests);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const double logit = run.Body(0)["results"][0]["relevance_score"];
+  EXPECT_DOUBLE_EQ(run.Body(1)["results"][0]["relevance_score"].get<double>(),
+                   1 / (1 + std::exp(-logit)));
+  EXPECT_EQ(run.Body(2)[0]["score"], logit);
+}
 
 TEST(EncoderRefusals, OfWhatSuchModelsCannotDo) {
   const std::filesystem::path dir = std::filesystem::path(reference::kTestsDirectory) / "golden" /

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,13 +34,9 @@ struct TeiPredictReadout : TextReadout {
 
   Expected<std::unique_ptr<EndpointResponse>> Respond(const JobRows& rows) override {
     auto response = std::make_unique<v1::TeiPredictResponse>();
-    const auto add = [&](std::size_t /*text*/, const std::vector<std::vector<double>>& of_text) {
+    const auto add = [&](std::size_t text, const std::vector<std::vector<double>>& of_text) {
       const std::vector<double>& classes = of_text.front();
-      std::vector<std::size_t> best_first(classes.size());
-      std::iota(best_first.begin(), best_first.end(), std::size_t{0});
-      std::ranges::stable_sort(
-          best_first, [&](std::size_t a, std::size_t b) { return classes[a] > classes[b]; });
-      for (const std::size_t index : best_first) {
+      for (const std::size_t index : ClassesBestFirst(rows[text].front())) {
         v1::TeiPrediction& prediction = *response->add_predictions();
         prediction.set_score(classes[index]);
         prediction.set_label((*label_names)[index]);
@@ -144,7 +139,8 @@ Expected<PreparedRequest> PrepareTeiPredict(MessageRequest<v1::TeiPredictRequest
     return Unexpected(checked.error());
   }
   auto readout = std::make_shared<TeiPredictReadout>();
-  readout->scores = {.is_raw = message.raw_scores(), .field = checked->field};
+  readout->scores = {.kind = KindOfClasses(context.config, message.raw_scores()),
+                     .field = checked->field};
   readout->is_list = inputs->is_list;
   readout->label_names = &context.options.label_names;
   return PrepareTexts(*checked, std::move(readout), context);

@@ -1,6 +1,5 @@
 #include "coordinator/endpoints/vllm/classify_request.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -34,8 +33,7 @@ struct ClassifyReadout : TextReadout {
     response->set_created(CreatedTime(identity));
     const auto add = [&](std::size_t index, const std::vector<std::vector<double>>& of_text) {
       const std::vector<double>& classes = of_text.front();
-      const auto best =
-          static_cast<std::size_t>(std::ranges::max_element(classes) - classes.begin());
+      const std::size_t best = ClassesBestFirst(rows[index].front()).front();
       v1::Classification& text = *response->add_data();
       text.set_index(static_cast<std::int64_t>(index));
       text.set_label((*label_names)[best]);
@@ -66,8 +64,8 @@ Expected<PreparedRequest> PrepareClassify(MessageRequest<Message> request,
     return Unexpected(inputs.error());
   }
   auto readout = std::make_shared<ClassifyReadout>();
-  readout->scores = {.is_raw = message.has_use_activation() && !message.use_activation(),
-                     .field = inputs->field};
+  const bool is_raw = message.has_use_activation() && !message.use_activation();
+  readout->scores = {.kind = KindOfClasses(context.config, is_raw), .field = inputs->field};
   readout->label_names = &context.options.label_names;
   readout->identity = request.identity;
   return PrepareTexts(*inputs, std::move(readout), context);

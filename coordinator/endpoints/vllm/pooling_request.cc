@@ -171,8 +171,8 @@ Expected<PreparedRequest> PreparePooling(MessageRequest<Message> request,
   auto readout = std::make_shared<PoolingReadout>();
   readout->task = *task;
   readout->vectors = *std::move(vectors);
-  readout->scores = {.is_raw = message.has_use_activation() && !message.use_activation(),
-                     .field = inputs->field};
+  const bool is_raw = message.has_use_activation() && !message.use_activation();
+  readout->scores = {.kind = KindOfClasses(context.config, is_raw), .field = inputs->field};
   readout->is_base64 = message.encoding_format() == "base64";
   readout->identity = request.identity;
   return PrepareTexts(*inputs, std::move(readout), context);

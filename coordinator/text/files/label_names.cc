@@ -6,6 +6,21 @@
 #include "coordinator/text/files/model_file.h"
 
 namespace scorecast::coordinator {
+namespace {
+
+/// A name as text, which Python's str makes of a number or a truth value.
+std::string TextOf(const JsonCursor& name) {
+  const nlohmann::json& value = name.value();
+  if (value.is_number()) {
+    return value.dump();
+  }
+  if (value.is_boolean()) {
+    return value.get<bool>() ? "True" : "False";
+  }
+  return name.String();
+}
+
+}  // namespace
 
 std::vector<std::string> ReadLabelNames(const std::filesystem::path& model_dir,
                                         std::int64_t num_labels) {
@@ -20,7 +35,7 @@ std::vector<std::string> ReadLabelNames(const std::filesystem::path& model_dir,
     for (std::int64_t i = 0; i < num_labels; ++i) {
       if (const auto name = id2label->Find(std::to_string(i))) {
         std::string& label = names[static_cast<std::size_t>(i)];
-        label = name->String();
+        label = TextOf(*name);
         if (static_cast<std::int64_t>(label.size()) > kMaxLabelBytes) {
           name->Fail("has more than " + std::to_string(kMaxLabelBytes) + " bytes");
         }

@@ -1,5 +1,6 @@
 #include "coordinator/request/score_kind.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,21 @@ TEST(ResolveScoreKind, OfAClassifier) {
   for (const char* activation : {"", "relu", "Sigmoid", "\xff"}) {
     ExpectRefused(activation, false, kClassifier, "unknown_activation");
   }
+}
+
+TEST(KindOfClasses, FollowsTheProblemType) {
+  using proto::ProblemType;
+  const auto kind = [](std::int64_t num_labels, std::optional<ProblemType> type,
+                       bool is_raw = false) {
+    return KindOfClasses({.num_labels = num_labels, .problem_type = type}, is_raw);
+  };
+  for (const std::int64_t labels : {1, 3}) {
+    EXPECT_EQ(kind(labels, std::nullopt), labels == 1 ? ScoreKind::kSigmoid : ScoreKind::kSoftmax);
+    EXPECT_EQ(kind(labels, ProblemType::kMultiLabel), ScoreKind::kSigmoid);
+    EXPECT_EQ(kind(labels, ProblemType::kRegression), ScoreKind::kLogit);
+    EXPECT_EQ(kind(labels, ProblemType::kMultiLabel, /*is_raw=*/true), ScoreKind::kLogit);
+  }
+  EXPECT_EQ(kind(3, ProblemType::kSingleLabel), ScoreKind::kSoftmax);
 }
 
 TEST(ResolveLabels, OfAClassifierAreAllItsClasses) {

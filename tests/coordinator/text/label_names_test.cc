@@ -28,6 +28,19 @@ TEST(LabelNames, AreThoseOfTheConfigOrNumbers) {
   EXPECT_THAT(NamesIn(R"({"id2label":{"1":"good"}})"), ElementsAre("LABEL_0", "good"));
 }
 
+TEST(LabelNames, MayBeNumbers) {
+  EXPECT_THAT(NamesIn(R"({"id2label":{"0":1,"1":-2}})"), ElementsAre("1", "-2"));
+  EXPECT_THAT(NamesIn(R"({"id2label":{"0":0.5,"1":1.0}})"), ElementsAre("0.5", "1.0"));
+  EXPECT_THAT(NamesIn(R"({"id2label":{"0":false,"1":true}})"), ElementsAre("False", "True"));
+  EXPECT_THAT(NamesIn(R"({"id2label":{"0":null,"1":"2"}})"), ElementsAre("LABEL_0", "2"));
+  try {
+    NamesIn(R"({"id2label":{"0":"a","1":["b"]}})");
+    FAIL() << "accepted";
+  } catch (const proto::StartupError& error) {
+    EXPECT_THAT(error.what(), EndsWith("config.json: id2label.1: not a string"));
+  }
+}
+
 // The bound on a response's bytes counts on it.
 TEST(LabelNames, HaveALimit) {
   const std::string longest(kMaxLabelBytes, 'x');

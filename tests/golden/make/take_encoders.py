@@ -3,23 +3,27 @@
 
     take_encoders.py GOLDEN_DIR OUT_DIR
 
-GOLDEN_DIR is the project's golden/encoders, whose README.md says how the figures were made and what golden.json
-holds. The tests also take all of it: SCORECAST_MORE_ENCODERS=GOLDEN_DIR.
+GOLDEN_DIR is the project's golden, with encoders and more, whose README.md say how the figures were made and what
+golden.json holds. The tests also take all of the former: SCORECAST_MORE_ENCODERS=GOLDEN_DIR/encoders.
 """
 import os
 import shutil
 import sys
 
 # One of each kind of encoder: token types and an I64 tensor, three classes and vocab.txt, positions behind the
-# padding, own names, small embeddings, windows and mean pooling, transformers 5's spelling; a causal embedder.
-NAMES = ["bert-embed", "bert-classifier-labels", "roberta-classifier", "distilbert-classifier", "electra-classifier",
-         "modernbert-classifier", "modernbert-classifier-cls", "qwen3-embed"]
+# padding, own names, small embeddings, windows and mean pooling, transformers 5's spelling; a causal embedder;
+# classes that do not exclude each other.
+NAMES = [*(f"encoders/{name}" for name in (
+             "bert-embed", "bert-classifier-labels", "roberta-classifier", "distilbert-classifier", "electra-classifier",
+             "modernbert-classifier", "modernbert-classifier-cls", "qwen3-embed")),
+         "more/bert-multilabel-classifier"]
 
 
 def main(golden, out):
     for name in NAMES:
-        shutil.copytree(f"{golden}/{name}", f"{out}/{name}", dirs_exist_ok=True, copy_function=shutil.copyfile)
-        os.chmod(f"{out}/{name}", 0o755)
+        copy = f"{out}/{os.path.basename(name)}"
+        shutil.copytree(f"{golden}/{name}", copy, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        os.chmod(copy, 0o755)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -218,6 +219,29 @@ TEST(ModelConfigTest, ClassifiersHaveLabels) {
   EXPECT_THAT(ErrorOf(With(llama, "id2label", Json::object())), HasSubstr("id2label is 0"));
   EXPECT_THAT(ErrorOf(With(llama, "id2label", {"no", "yes"})), HasSubstr("id2label is a list"));
   EXPECT_EQ(Parse(With(Llama(), "num_labels", 5)).num_labels, 0);  // Language models have none.
+}
+
+TEST(ModelConfigTest, TheProblemTypeOfAClassifier) {
+  const Json llama = OfType("llama", "LlamaForSequenceClassification");
+  const auto type = [&](const Json& value) {
+    return Parse(With(llama, "problem_type", value)).problem_type;
+  };
+  EXPECT_EQ(Parse(llama).problem_type, std::nullopt);
+  EXPECT_EQ(type(nullptr), std::nullopt);
+  EXPECT_EQ(type("regression"), ProblemType::kRegression);
+  EXPECT_EQ(type("single_label_classification"), ProblemType::kSingleLabel);
+  EXPECT_EQ(type("multi_label_classification"), ProblemType::kMultiLabel);
+  EXPECT_THAT(ErrorOf(With(llama, "problem_type", "token_classification")),
+              HasSubstr("problem_type is \"token_classification\": it must be regression, "
+                        "single_label_classification, multi_label_classification or null"));
+  EXPECT_THAT(ErrorOf(With(llama, "problem_type", 1)), HasSubstr("problem_type is 1: "));
+
+  const Json one_class = With(llama, "num_labels", 1);
+  EXPECT_EQ(Parse(With(one_class, "problem_type", "regression")).problem_type,
+            ProblemType::kRegression);
+  EXPECT_THAT(ErrorOf(With(one_class, "problem_type", "single_label_classification")),
+              HasSubstr("problem_type is \"single_label_classification\": as in transformers, it "
+                        "needs several classes"));
 }
 
 TEST(ModelConfigTest, FallsBackOnModelType) {

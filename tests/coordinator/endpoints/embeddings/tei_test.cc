@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -173,6 +174,15 @@ struct ClassifyingServer : EmbeddingServer {
     config_.type_vocab_size = 2;
     options_.label_names = {"bad", "good"};
   }
+  /// The response if the model gave these logits.
+  OrderedJson Answer(const std::string& body, const std::vector<float>& logits) const {
+    auto prepared = ValueOrFail(Prepare(TeiPredictEndpoint(), body));
+    JobRows rows(prepared.sequences.size(), std::vector<proto::RowLogits>(1));
+    for (std::vector<proto::RowLogits>& row : rows) {
+      row[0].label_logits = logits;
+    }
+    return JsonOf(*ValueOrFail(prepared.readout->Respond(rows)));
+  }
   OrderedJson Answer(const std::string& body) const {
     auto prepared = ValueOrFail(Prepare(TeiPredictEndpoint(), body));
     JobRows rows = Compute(prepared.sequences);
@@ -207,6 +217,48 @@ TEST(TeiPredict, OneClassHasASigmoid) {
   const double logit = static_cast<double>(server.VectorOfText("ab")[0]);
   EXPECT_EQ(answer.size(), 1U);
   EXPECT_NEAR(answer[0]["score"], 1 / (1 + std::exp(-logit)), 1e-12);
+}
+
+/// "label score, …"
+std::string TextOf(const OrderedJson& predictions) {
+  std::string text;
+  for (const OrderedJson& one : predictions) {
+    text += (text.empty() ? "" : ", ") + one["label"].get<std::string>() + " " +
+            std::to_string(one["score"].get<double>());
+  }
+  return text;
+}
+
+TEST(TeiPredict, ScoresAreWhatTheProblemTypeSays) {
+  ClassifyingServer server;
+  const auto answer = [&](std::optional<proto::ProblemType> type, const std::string& more = "") {
+    server.config_.problem_type = type;
+    return TextOf(server.Answer(R"({"inputs":"ab")" + more + "}", {-1, 2}));
+  };
+  const std::string softmax = "good 0.952574, bad 0.047426";
+  const std::string logits = "good 2.000000, bad -1.000000";
+  EXPECT_EQ(answer(std::nullopt), softmax);
+  EXPECT_EQ(answer(proto::ProblemType::kSingleLabel), softmax);
+  EXPECT_EQ(answer(proto::ProblemType::kMultiLabel), "good 0.880797, bad 0.268941");
+  EXPECT_EQ(answer(proto::ProblemType::kRegression), logits);
+  for (const auto type : {proto::ProblemType::kSingleLabel, proto::ProblemType::kMultiLabel,
+                          proto::ProblemType::kRegression}) {
+    EXPECT_EQ(answer(type, R"(,"raw_scores":true)"), logits);
+  }
+}
+
+TEST(TeiPredict, ClassesWithEqualScoresAreSortedByTheirLogits) {
+  ClassifyingServer server;
+  server.config_.num_labels = 5;
+  server.options_.label_names = {"a", "b", "c", "d", "e"};
+  const std::string body = R"({"inputs":[["ab"],["c"]]})";
+  for (const OrderedJson& text : server.Answer(body, {-900, 0, -800, -850, -800})) {
+    EXPECT_EQ(TextOf(text), "b 1.000000, c 0.000000, e 0.000000, d 0.000000, a 0.000000");
+    EXPECT_EQ(text[1]["score"], 0);
+  }
+  server.config_.problem_type = proto::ProblemType::kMultiLabel;
+  EXPECT_EQ(TextOf(server.Answer(body, {50, 60, 90, 60, 70})[1]),
+            "c 1.000000, e 1.000000, b 1.000000, d 1.000000, a 1.000000");
 }
 
 TEST(TeiPredict, InputsAreTextsOrPairs) {

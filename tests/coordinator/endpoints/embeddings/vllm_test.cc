@@ -21,6 +21,8 @@
 namespace scorecast::coordinator {
 namespace vllm_test {
 
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
 using ::testing::StartsWith;
 
 OrderedJson Answer(const EmbeddingServer& server, const Endpoint& endpoint,
@@ -91,6 +93,45 @@ TEST(Classify, ReturnsProbabilities) {
                                 R"({"input":"a","task":"classify","use_activation":false})",
                                 {1, 3})["data"][0]["data"]),
             (std::vector<float>{1, 3}));
+}
+
+TEST(Classify, ScoresAreWhatTheProblemTypeSays) {
+  EmbeddingServer server;
+  server.config_.num_labels = 2;
+  server.options_.label_names = {"bad", "good"};
+  const auto probs = [&](proto::ProblemType type, const std::string& more = "") {
+    server.config_.problem_type = type;
+    const std::string body = R"({"input":"a")" + more + "}";
+    const std::vector<float> values =
+        FloatsOf(Classified(server, ClassifyEndpoint(), body, {-1, 2})["data"][0]["probs"]);
+    EXPECT_EQ(FloatsOf(Classified(server, PoolingEndpoint(), body, {-1, 2})["data"][0]["data"]),
+              values);
+    return values;
+  };
+  const auto are = [](float first, float second) {
+    return ElementsAre(FloatNear(first, 1e-6F), FloatNear(second, 1e-6F));
+  };
+  EXPECT_THAT(probs(proto::ProblemType::kSingleLabel), are(0.047425873F, 0.952574127F));
+  EXPECT_THAT(probs(proto::ProblemType::kMultiLabel), are(0.268941421F, 0.880797078F));
+  EXPECT_THAT(probs(proto::ProblemType::kMultiLabel, R"(,"use_activation":true)"),
+              are(0.268941421F, 0.880797078F));
+  EXPECT_THAT(probs(proto::ProblemType::kRegression), ElementsAre(-1, 2));
+  EXPECT_THAT(probs(proto::ProblemType::kMultiLabel, R"(,"use_activation":false)"),
+              ElementsAre(-1, 2));
+}
+
+TEST(Classify, TheLabelIsThatOfTheLargestLogit) {
+  EmbeddingServer server;
+  server.config_.num_labels = 3;
+  server.config_.problem_type = proto::ProblemType::kMultiLabel;
+  server.options_.label_names = {"a", "b", "c"};
+  const auto label = [&](const std::vector<float>& logits) {
+    return Classified(server, ClassifyEndpoint(), R"({"input":"a"})", logits)["data"][0]["label"]
+        .get<std::string>();
+  };
+  EXPECT_EQ(label({50, 60, 55}), "b") << "all sigmoids are 1";
+  EXPECT_EQ(label({-900, -850, -800}), "c") << "all sigmoids are 0";
+  EXPECT_EQ(label({1, 2, 2}), "b");
 }
 
 TEST(Classify, ACausalClassifierReadsTheLastRow) {
