@@ -224,7 +224,8 @@ LoadedReranker PairReranker(const CrossEncoderFiles& files, const proto::ModelCo
 }  // namespace
 
 LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_view template_flag,
-                            const proto::ModelConfig& config, const Tokenizer* tokenizer) {
+                            const proto::ModelConfig& config, const Tokenizer* tokenizer,
+                            std::string_view similarity) {
   std::optional<RerankTemplate> of_flag;
   if (!template_flag.empty()) {
     of_flag = TemplateOfFlag(template_flag);
@@ -241,7 +242,8 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
     if (of_flag) {
       throw StartupError(flag + ": " + reason + " (--task generate: its lm-head)");
     }
-    return Off(reason);
+    return {.reranker = std::make_shared<const Reranker>(
+                Reranker::Parts{.name = std::string(similarity), .reason = reason})};
   }
   if (config.is_classifier() && config.num_labels != 1) {
     const std::string reason = "the classifier has " +

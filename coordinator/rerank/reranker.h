@@ -18,22 +18,24 @@ namespace scorecast::coordinator {
 
 /// How a model reranks: the prompt of query and document, or that they are a pair of texts; the
 /// labels whose logits are read, behind the prompt's last token unless the model reads whole texts;
-/// and the formula that makes a score of them. Never changes.
+/// and the formula that makes a score of them. An embedding model has none of these: the vectors of
+/// query and document are compared. Never changes.
 class Reranker {
  public:
   struct Parts {
     std::string name;
     std::string reason;
     std::string default_instruction;
-    std::optional<TemplateTokens> prompt;  ///< nullopt: a pair.
-    proto::LabelList labels;
-    ScoreFormula formula;
+    std::optional<TemplateTokens> prompt;  ///< nullopt: a pair, or two vectors.
+    proto::LabelList labels;               ///< Empty: vectors are compared.
+    ScoreFormula formula;                  ///< Of the labels' logits.
     bool is_guess = false;
   };
 
   explicit Reranker(Parts parts) : parts_(std::move(parts)) {}
 
-  /// The template: "qwen3-reranker", the file that --rerank-template names, or kPairTemplate.
+  /// The template: "qwen3-reranker", the file that --rerank-template names or kPairTemplate; if
+  /// vectors are compared, the similarity: "cosine", "dot".
   const std::string& name() const { return parts_.name; }
   /// Why this template was taken, e.g. "chat_template of tokenizer_config.json". One line.
   const std::string& reason() const { return parts_.reason; }
@@ -44,16 +46,18 @@ class Reranker {
   /// Whether the prompt has a place for an instruction. Others ignore it. Of a pair: whether the
   /// model's directory has an instruction, which is put before the query.
   bool takes_instruction() const {
-    return is_pair() ? !default_instruction().empty() : prompt().takes_instruction();
+    return parts_.prompt ? prompt().takes_instruction() : !default_instruction().empty();
   }
   /// Whether query and document are the two texts of a pair, around which the tokenizer puts its
   /// own tokens. There is no prompt then.
-  bool is_pair() const { return !parts_.prompt; }
+  bool is_pair() const { return !parts_.prompt && !compares_vectors(); }
+  /// Whether query and document are texts of their own, whose vectors are compared.
+  bool compares_vectors() const { return parts_.labels.empty(); }
   /// Whether the document stands before the query in the prompt.
-  bool is_document_first() const { return !is_pair() && prompt().is_document_first(); }
+  bool is_document_first() const { return parts_.prompt && prompt().is_document_first(); }
 
   /// The logits to read behind the prompt's last token, at temperature 1. The class of a
-  /// classifier's head.
+  /// classifier's head. Empty if vectors are compared, and the scores below do not count then.
   const proto::LabelList& labels() const { return parts_.labels; }
   /// The score of the labels' logits. Not finite if they are not.
   double Score(std::span<const float> logits) const { return parts_.formula.Score(logits); }
@@ -65,8 +69,10 @@ class Reranker {
   double Sigmoid(std::span<const float> logits) const {
     return parts_.formula.WithActivation(/*sigmoid=*/true).Score(logits);
   }
-  /// E.g. "sigmoid(true - false)", for people.
-  std::string FormulaText() const { return parts_.formula.Text(); }
+  /// E.g. "sigmoid(true - false)" or "cosine(query, document)", for people.
+  std::string FormulaText() const {
+    return compares_vectors() ? name() + "(query, document)" : parts_.formula.Text();
+  }
 
   const TemplateTokens& prompt() const { return *parts_.prompt; }
 
@@ -87,10 +93,11 @@ struct LoadedReranker {
 /// Chooses the template for the model in `model_dir`: `template_flag` (the value of
 /// --rerank-template: a name or a file) or, if that is empty, what the directory's files say. A
 /// classifier of whole texts gets pairs, unless its own head makes the scores and a template is for
-/// its family.
-/// `tokenizer` may be null, and must outlive the result. Throws StartupError, one line, if a file
-/// is malformed, or if the template of the flag does not suit the model.
+/// its family. An embedding model compares vectors by the similarity of this name. `tokenizer` may
+/// be null, and must outlive the result. Throws StartupError, one line, if a file is malformed, or
+/// if the template of the flag does not suit the model.
 LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_view template_flag,
-                            const proto::ModelConfig& config, const Tokenizer* tokenizer);
+                            const proto::ModelConfig& config, const Tokenizer* tokenizer,
+                            std::string_view similarity = "cosine");
 
 }  // namespace scorecast::coordinator

@@ -8,7 +8,8 @@
 namespace scorecast::coordinator {
 
 /// Makes a score of the labels' logits: `true` or `true - false`, divided by a number, and put into
-/// a sigmoid if the formula has one.
+/// a sigmoid if the formula has one. Divisor and sigmoid never change the order of scores, but may
+/// make different ones equal: a sigmoid rounds to 0 or 1.
 class ScoreFormula {
  public:
   /// A classification head of one class, whose logit is `true`: its sigmoid.
@@ -32,7 +33,7 @@ class ScoreFormula {
 
   /// `logits` are those of `true` and, if has_false(), of `false`.
   double Score(std::span<const float> logits) const;
-  /// Without sigmoid and divisor.
+  /// Without sigmoid and divisor: the number by which documents are ordered.
   double RawScore(std::span<const float> logits) const;
 
  private:

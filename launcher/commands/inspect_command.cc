@@ -353,13 +353,14 @@ int RunInspectCommand(const InspectFlags& flags) {
   if (!flags.engine.delimiter.empty()) {
     coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer->get(), *config);
   }
+  const coordinator::Embedder embedder = EmbedderFromFlags(flags.engine, *config);
   const coordinator::LoadedReranker reranker = coordinator::LoadReranker(
-      flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get());
+      flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get(),
+      coordinator::NameOf(embedder.similarity));
   const coordinator::LoadedDecider decider = coordinator::LoadDecider(
       flags.engine.model, flags.engine.decision_template, *config, tokenizer->get());
   const coordinator::LoadedChatPrompts chat = coordinator::LoadChatPrompts(
       flags.engine.model, flags.engine.chat_template, tokenizer->get());
-  const coordinator::Embedder embedder = EmbedderFromFlags(flags.engine, *config);
   const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
   const shard::HeldWeights weights = shard::HoldWeights(
       shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype)),

@@ -243,8 +243,10 @@ void Engine::Configure(const EngineFlags& flags) {
     server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
   }
+  server_options_.embedder = EmbedderFromFlags(flags, config_);
   coordinator::LoadedReranker loaded =
-      coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get());
+      coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get(),
+                                coordinator::NameOf(server_options_.embedder.similarity));
   server_options_.reranker = std::move(loaded.reranker);
   server_options_.no_reranker_reason = std::move(loaded.no_reranker_reason);
   coordinator::LoadedDecider decider =
@@ -270,7 +272,6 @@ void Engine::Configure(const EngineFlags& flags) {
     server_options_.generation = proto::LoadGenerationConfig(flags.model);
   }
   server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_.num_labels);
-  server_options_.embedder = EmbedderFromFlags(flags, config_);
 }
 
 }  // namespace scorecast::launcher

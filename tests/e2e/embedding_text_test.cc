@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/e2e/http_transport.h"
@@ -22,6 +23,8 @@ namespace scorecast::testing {
 namespace embedding_text_test {
 
 using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// The promised largest error.
 constexpr double kTolerance = 2e-5;
@@ -213,6 +216,24 @@ TEST(EmbeddingSimilarities, AreDotProductsIfTheDirectorySaysSo) {
     EXPECT_NEAR(result["relevance_score"].get<double>(),
                 expected[result["index"].get<std::size_t>()], 1e-9);
   }
+}
+
+TEST(EmbeddingMessages, SayThatRerankComparesVectors) {
+  const std::filesystem::path dir = DirectoryOf("qwen3-embed");
+  const BatchRun run =
+      RunRequests({dir, {}, 0, "f32"},
+                  {ToRerank({{"query", "a"}, {"documents", {"b"}}}),
+                   ToRerank({{"query", "a"}, {"documents", {"b"}}, {"instruction", "c"}})});
+  EXPECT_EQ(run.StatusCode(0), 200) << run.lines[0];
+  EXPECT_EQ(run.StatusCode(1), 400) << run.lines[1];
+  EXPECT_THAT(run.err, HasSubstr("rerank template cosine: the model computes embeddings; the score "
+                                 "is cosine(query, document)"));
+  EXPECT_THAT(run.err, Not(HasSubstr("rerank requests are refused")));
+  EXPECT_THAT(RunScorecast({"inspect", "--model", dir}).out,
+              HasSubstr("\nrerank\n"
+                        "  template            cosine\n"
+                        "  why                 the model computes embeddings\n"
+                        "  score               cosine(query, document)\n\n"));
 }
 
 TEST(EmbeddingTransports, SocketAndHttpHaveTheSameBits) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -220,6 +222,46 @@ TEST(RerankResponses, HaveTheFieldsThatWereAskedFor) {
   EXPECT_EQ(best[0].at("index"), all.at("results")[0].at("index"));
   EXPECT_EQ(best[0].at("document").at("text"),
             body.at("documents")[best[0].at("index").get<std::size_t>()]);
+}
+
+// The argument of the sigmoid is so large that most scores are 0 or 1.
+TEST(RerankResponses, DocumentsWithEqualScoresAreOrderedByTheRawOnes) {
+  std::string sharp = kQueryFirst;
+  const std::string argument = "(true - false)";
+  sharp.replace(sharp.find(argument), argument.size(), "((true - false) / 1e-6)");
+  const std::filesystem::path dir = MakeModel("ignore-merges");
+  const json body = {{"query", "When is the harbour open?"}, {"documents", Documents()}};
+  const auto with = [&](const char* field, const json& value) {
+    json more = body;
+    more[field] = value;
+    return ToRerank(more);
+  };
+  for (const int ranks : {0, 2}) {
+    const BatchRun run = RunRequests({dir, TemplateFlags(sharp), ranks, "f32"},
+                                     {ToRerank(body), with("raw_scores", true), with("top_n", 1),
+                                      with("score_threshold", 1.0), with("score_threshold", 0.0)});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const json ranked = run.Body(0)["results"];
+    const json raw = run.Body(1)["results"];
+    ASSERT_EQ(ranked.size(), raw.size());
+    std::vector<std::size_t> indices;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+      indices.push_back(ranked[i]["index"]);
+      EXPECT_EQ(ranked[i]["index"], raw[i]["index"]) << i;
+      EXPECT_TRUE(i == 0 || raw[i - 1]["relevance_score"] >= raw[i]["relevance_score"]);
+    }
+    const std::vector<double> scores = ScoresByIndex(run.Body(0));
+    std::vector<std::size_t> by_score = indices;
+    std::ranges::sort(by_score);
+    std::ranges::stable_sort(by_score, std::ranges::greater{},
+                             [&](std::size_t index) { return scores[index]; });
+    EXPECT_NE(by_score, indices) << "no scores are equal";
+    ASSERT_EQ(run.Body(2)["results"].size(), 1U);
+    EXPECT_EQ(run.Body(2)["results"][0]["index"], indices[0]);
+    EXPECT_EQ(run.Body(3)["results"].size(),
+              static_cast<std::size_t>(std::ranges::count(scores, 1.0)));
+    EXPECT_EQ(run.Body(4)["results"], ranked);
+  }
 }
 
 TEST(RerankResponses, ADocumentFirstTemplateFindsDocumentsInTheCache) {

@@ -34,6 +34,7 @@ class CosineRelevance {
   CosineRelevance(const RelevanceInputs& inputs, const TextLength& length,
                   const RequestContext& context)
       : inputs_(inputs), length_(length), context_(context) {
+    prepared_.readout.reranker = context.options.reranker;
     prepared_.readout.similarity = context.options.embedder.similarity;
     prepared_.readout.documents_field = inputs.documents_field;
     prepared_.readout.rows.resize(inputs.documents.size());

@@ -50,7 +50,7 @@ std::optional<Error> StrategyFault(const RelevanceOptions& options, const Reques
 /// The first fault that can be found without tokenizing.
 std::optional<Error> FieldFault(const RelevanceInputs& inputs, const RequestContext& context) {
   const RelevanceOptions& options = inputs.options;
-  if (context.options.reranker == nullptr && !context.config.is_embedder()) {
+  if (context.options.reranker == nullptr) {
     return BadRequest("no_reranker", context.options.no_reranker_reason, "");
   }
   if (options.max_tokens_per_doc < 0) {
@@ -266,7 +266,7 @@ Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
   if (auto fault = Utf8Fault(inputs)) {
     return Unexpected(*std::move(fault));
   }
-  if (context.config.is_embedder()) {
+  if (context.options.reranker->compares_vectors()) {
     return PrepareCosineRelevance(inputs, context);
   }
   WarnOfPromptsInTexts(inputs, context);

@@ -1,6 +1,5 @@
 #include "coordinator/endpoints/rerank/relevance_readout.h"
 
-#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -25,29 +24,25 @@ double ScoreOf(const Reranker& reranker, ScoreScale scale, std::span<const float
 
 }  // namespace
 
-proto::Expected<std::vector<double>> RelevanceReadout::Scores(const JobRows& job_rows) const {
-  std::vector<double> scores;
-  scores.reserve(rows.size());
+proto::Expected<std::vector<Relevance>> RelevanceReadout::Of(const JobRows& job_rows) const {
+  std::vector<Relevance> relevances;
+  relevances.reserve(rows.size());
   for (const Row& row : rows) {
-    if (reranker == nullptr) {
-      scores.push_back(SimilarityOf(similarity, job_rows[row.query][0].embedding,
-                                    job_rows[row.sequence][0].embedding));
-      if (!std::isfinite(scores.back())) {
-        return proto::Unexpected(NotFinite(At(documents_field, scores.size() - 1)));
-      }
-      continue;
+    const proto::RowLogits& read = job_rows[row.sequence][row.read];
+    Relevance one;
+    if (reranker->compares_vectors()) {
+      one.raw = SimilarityOf(similarity, job_rows[row.query][0].embedding, read.embedding);
+      one.score = one.raw;
+    } else {
+      one.raw = reranker->RawScore(read.label_logits);
+      one.score = ScoreOf(*reranker, scale, read.label_logits);
     }
-    const std::vector<float>& logits = job_rows[row.sequence][row.read].label_logits;
-    const bool is_finite =
-        std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); });
-    if (is_finite) {
-      scores.push_back(ScoreOf(*reranker, scale, logits));
+    if (!LogitsAreFinite(read) || !std::isfinite(one.score)) {
+      return proto::Unexpected(NotFinite(At(documents_field, relevances.size())));
     }
-    if (!is_finite || !std::isfinite(scores.back())) {
-      return proto::Unexpected(NotFinite(At(documents_field, scores.size() - (is_finite ? 1 : 0))));
-    }
+    relevances.push_back(one);
   }
-  return scores;
+  return relevances;
 }
 
 }  // namespace scorecast::coordinator

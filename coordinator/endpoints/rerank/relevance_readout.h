@@ -13,15 +13,22 @@
 
 namespace scorecast::coordinator {
 
+/// How relevant a document is to its query.
+struct Relevance {
+  double score = 0;  ///< What the response has.
+  /// The score without the formula's sigmoid and divisor. Documents are ordered by it, because
+  /// different ones may have equal scores: see ScoreFormula.
+  double raw = 0;
+};
+
 /// Which row is read for each document, and how its logits become the document's score.
 struct RelevanceReadout {
   struct Row {
     std::size_t sequence = 0;  ///< Of the job.
     std::size_t read = 0;      ///< Of the sequence.
-    std::size_t query = 0;     ///< Of an embedding model: the sequence of the query.
+    std::size_t query = 0;     ///< If vectors are compared: the sequence of the query.
   };
 
-  /// Null for an embedding model, whose scores are similarities of vectors.
   std::shared_ptr<const Reranker> reranker;
   Similarity similarity = Similarity::kCosine;
   ScoreScale scale = ScoreScale::kModel;
@@ -29,7 +36,7 @@ struct RelevanceReadout {
   std::vector<Row> rows;        ///< [documents]
 
   /// [documents] If a number is not finite, the 500 "not_finite" names the document as its `param`.
-  proto::Expected<std::vector<double>> Scores(const JobRows& job_rows) const;
+  proto::Expected<std::vector<Relevance>> Of(const JobRows& job_rows) const;
 };
 
 }  // namespace scorecast::coordinator

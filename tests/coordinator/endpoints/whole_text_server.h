@@ -68,10 +68,16 @@ struct PairServer : CheckingServer {
   }
   OrderedJson Respond(const Endpoint& endpoint, const nlohmann::json& body) const {
     const PreparedRequest prepared = Prepared(endpoint, body);
-    const auto response = prepared.readout->Respond(Compute(prepared.sequences));
-    (*response)->Complete("the-model",
-                          {.usage = {.prompt_tokens = prepared.readout->prompt_tokens}});
-    return JsonOf(**response);
+    return Respond(prepared, Compute(prepared.sequences));
+  }
+  /// The response if the model gave these logits, one for each document.
+  OrderedJson Respond(const Endpoint& endpoint, const nlohmann::json& body,
+                      const std::vector<float>& logits) const {
+    JobRows rows;
+    for (const float logit : logits) {
+      rows.emplace_back().emplace_back().label_logits = {logit};
+    }
+    return Respond(Prepared(endpoint, body), rows);
   }
   /// "code reason param" of the error; "none" if there is none.
   std::string FaultOf(const Endpoint& endpoint, const nlohmann::json& body) const {
@@ -79,6 +85,14 @@ struct PairServer : CheckingServer {
     return prepared ? "none"
                     : std::to_string(prepared.error().code) + " " + prepared.error().reason + " " +
                           prepared.error().param;
+  }
+
+ private:
+  static OrderedJson Respond(const PreparedRequest& prepared, const JobRows& rows) {
+    const auto response = prepared.readout->Respond(rows);
+    (*response)->Complete("the-model",
+                          {.usage = {.prompt_tokens = prepared.readout->prompt_tokens}});
+    return JsonOf(**response);
   }
 };
 

@@ -327,6 +327,22 @@ TEST_F(Rerankers, AHeadWithSeveralClassesCannot) {
   EXPECT_THAT(Fault("zerank"), HasSubstr("has 3 classes"));
 }
 
+TEST_F(Rerankers, AnEmbeddingModelComparesVectors) {
+  SetUpModel("embedder", "qwen3");
+  config_.read_head.emplace();
+  const LoadedReranker loaded = Load();
+  ASSERT_TRUE(loaded.reranker);
+  EXPECT_EQ(loaded.reranker->name(), "cosine");
+  EXPECT_EQ(loaded.reranker->reason(), "the model computes embeddings");
+  EXPECT_EQ(loaded.reranker->FormulaText(), "cosine(query, document)");
+  EXPECT_TRUE(loaded.reranker->compares_vectors());
+  EXPECT_FALSE(loaded.reranker->is_pair() || loaded.reranker->takes_instruction() ||
+               loaded.reranker->is_document_first() || loaded.reranker->is_guess());
+  EXPECT_THAT(Fault("zerank"), HasSubstr("the model computes embeddings (--task generate"));
+  tokenizer_ = nullptr;
+  EXPECT_EQ(Name(), "off: the model directory has no tokenizer");
+}
+
 TEST_F(Rerankers, WithoutTokenizerThereIsNone) {
   SetUpModel("Qwen3-Reranker-0.6B", "qwen3");
   tokenizer_ = nullptr;

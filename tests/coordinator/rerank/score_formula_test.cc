@@ -49,6 +49,23 @@ TEST(ScoreFormula, RawScoresHaveNeitherSigmoidNorDivisor) {
   EXPECT_DOUBLE_EQ(ScoreFormula::Parse("sigmoid(true - false)")->RawScore(kLogits), 2);
 }
 
+// Documents are ordered by raw scores, so scores must never have another order.
+TEST(ScoreFormula, ScoresHaveTheOrderOfRawScores) {
+  for (const std::string text : {"true", "true - false", "true / 5", "(true - false) / 1e-3",
+                                 "sigmoid(true)", "sigmoid((true - false) / 3)"}) {
+    const ScoreFormula formula = *ScoreFormula::Parse(text);
+    std::array<float, 2> before = {-1000, 0.5F};
+    for (const float logit : {-900.0F, -800.5F, -40.0F, -0.1F, 0.0F, 36.0F, 40.0F, 41.0F, 900.0F}) {
+      const std::array<float, 2> now = {logit, 0.5F};
+      EXPECT_LT(formula.RawScore(before), formula.RawScore(now)) << text;
+      EXPECT_LE(formula.Score(before), formula.Score(now)) << text;
+      before = now;
+    }
+  }
+  const ScoreFormula sigmoid = *ScoreFormula::Parse("sigmoid(true)");
+  EXPECT_EQ(sigmoid.Score(std::array<float, 1>{40}), sigmoid.Score(std::array<float, 1>{41}));
+}
+
 TEST(ScoreFormula, AnActivationReplacesSigmoidAndDivisor) {
   const ScoreFormula zerank = *ScoreFormula::Parse("sigmoid(true / 5)");
   EXPECT_EQ(zerank.WithActivation(false).Text(), "true");

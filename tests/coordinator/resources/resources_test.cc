@@ -10,6 +10,7 @@
 
 #include "coordinator/chat/chat_prompts.h"
 #include "coordinator/request/request_error.h"
+#include "coordinator/rerank/reranker.h"
 #include "coordinator/resources/model_resources.h"
 #include "tests/coordinator/fake_tokenizer.h"
 
@@ -100,6 +101,11 @@ TEST_F(Resources, AModelHasTheTypeAndAbilitiesThatXinferenceKnows) {
   config_.read_head->output_size = 16;
   EXPECT_EQ(model()["model_type"], "embedding");
   EXPECT_EQ(model()["model_ability"], json::parse(R"(["embed"])"));
+  options_.reranker = std::make_shared<const Reranker>(
+      Reranker::Parts{.name = std::string(kCosine), .reason = "a test"});
+  EXPECT_EQ(model()["model_type"], "embedding");
+  EXPECT_EQ(model()["model_ability"], json::parse(R"(["embed","rerank"])"));
+  EXPECT_EQ(model()["rerank_template"], json::parse(R"({"name":"cosine","reason":"a test"})"));
   EXPECT_EQ(model()["dimensions"], 16);
 }
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/endpoints/endpoint.h"
+#include "coordinator/rerank/reranker.h"
 #include "proto/plan/forward_plan.h"
 #include "tests/coordinator/endpoints/asking.h"
 #include "tests/coordinator/endpoints/validation.h"
@@ -28,6 +29,8 @@ struct EmbeddingServer : CheckingServer {
     config_.read_head.emplace();
     config_.read_head->pooling = {proto::Pooling::kMean};
     config_.read_head->output_size = kSize;
+    options_.reranker = std::make_shared<const Reranker>(
+        Reranker::Parts{.name = std::string(kCosine), .reason = "a test"});
     proto::SetModelLimits(config_, /*ranks=*/1, limits_);
   }
 

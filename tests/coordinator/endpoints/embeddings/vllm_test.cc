@@ -250,6 +250,20 @@ TEST(Cosines, AnEmbeddingModelComparesAQueryWithDocuments) {
   EXPECT_EQ(
       server.FaultOf(RerankEndpoint(), R"({"query":"a","documents":["b"],"instruction":"c"})"),
       "not_for_embedders instruction");
+  EXPECT_EQ(server.FaultOf(RerankEndpoint(),
+                           R"({"query":"a","documents":["b"],"truncation_strategy":"only_first"})"),
+            "not_for_embedders truncation_strategy");
+}
+
+TEST(Cosines, EqualOnesAreInTheOrderOfTheRequest) {
+  const EmbeddingServer server;
+  const OrderedJson response =
+      Answer(server, RerankEndpoint(), R"({"query":"ab","documents":["d","ab","d","ab"]})");
+  std::vector<int> indices;
+  for (const OrderedJson& one : response["results"]) {
+    indices.push_back(one["index"]);
+  }
+  EXPECT_THAT(indices, ElementsAre(1, 3, 0, 2));
 }
 
 TEST(Similarities, AreThoseThatTheModelNames) {

@@ -300,5 +300,102 @@ TEST_F(RerankDialects, AThresholdLeavesDocumentsOutBeforeTopN) {
       2U);
 }
 
+/// How seven documents are asked to be ranked, and where the ranking is in the response.
+struct RankingForm {
+  const Endpoint& endpoint;
+  json body;
+  const char* list;   ///< Empty: the response itself is the list.
+  const char* score;  ///< Name of an element's score.
+};
+
+/// The forms of all clients whose responses are rankings.
+std::vector<RankingForm> RankingForms() {
+  const json texts = {"a", "b", "c", "d", "e", "f", "g"};
+  const json body = {{"query", "q"}, {"documents", texts}};
+  return {{RerankEndpoint(), body, "results", "relevance_score"},
+          {RerankEndpoint(), With(body, {{"truncation", true}}), "data", "relevance_score"},
+          {RerankEndpoint(), {{"query", "q"}, {"texts", texts}}, "", "score"},
+          {RerankEndpoint(),
+           {{"query", "q"}, {"passages", texts}, {"raw_scores", false}},
+           "rankings",
+           "logit"},
+          {RerankEndpoint(), {{"query", "q"}, {"input", texts}}, "data", "score"},
+          {VoyageRerankEndpoint(), body, "data", "relevance_score"},
+          {InfinityRerankEndpoint(), body, "results", "relevance_score"},
+          {IsaacusRerankingEndpoint(), {{"query", "q"}, {"texts", texts}}, "results", "score"},
+          {PineconeRerankEndpoint(), body, "data", "score"}};
+}
+
+OrderedJson ListOf(const OrderedJson& response, const RankingForm& form) {
+  return *form.list == '\0' ? response : response[form.list];
+}
+
+class RerankOrder : public RerankDialects {
+ protected:
+  OrderedJson Ranking(const RankingForm& form, const json& more = json::object()) const {
+    return ListOf(server_.Respond(form.endpoint, With(form.body, more), logits_), form);
+  }
+
+  std::vector<float> logits_ = {60, 40, 70, 50, 90, 80, 65};
+};
+
+// The sigmoids of all these logits are 1, or 0.
+TEST_F(RerankOrder, IsThatOfLogitsWhoseSigmoidsAreEqual) {
+  for (const char* formula : {"sigmoid(true)", "sigmoid(true / 0.9)"}) {
+    server_.SetFormula(formula);
+    for (const float offset : {0.0F, -2000.0F}) {
+      for (float& logit : logits_) {
+        logit += offset;
+      }
+      for (const RankingForm& form : RankingForms()) {
+        SCOPED_TRACE(form.body.dump() + formula);
+        const OrderedJson ranking = Ranking(form);
+        EXPECT_THAT(Each(ranking, "index"), ElementsAre(4, 5, 2, 6, 0, 3, 1));
+        EXPECT_THAT(Each(ranking, form.score), ::testing::Each(offset == 0 ? 1.0 : 0.0));
+        EXPECT_THAT(Each(Ranking(form, {{"top_n", 1}}), "index"), ElementsAre(4));
+      }
+      for (float& logit : logits_) {
+        logit -= offset;
+      }
+    }
+  }
+}
+
+TEST_F(RerankOrder, OfSglangsList) {
+  server_.options_.rerank_form = RerankForm::kSglang;
+  const RankingForm form = {RerankEndpoint(), RankingForms().front().body, "", "score"};
+  EXPECT_THAT(Each(Ranking(form), "index"), ElementsAre(4, 5, 2, 6, 0, 3, 1));
+}
+
+TEST_F(RerankOrder, OfTheRequestIfLogitsAreEqual) {
+  logits_ = {40, 50, 40, 50, 60, 40, 50};
+  for (const RankingForm& form : RankingForms()) {
+    EXPECT_THAT(Each(Ranking(form), "index"), ElementsAre(4, 1, 3, 6, 0, 2, 5)) << form.body;
+  }
+}
+
+TEST_F(RerankOrder, IsTheSameForEveryScaleOfScores) {
+  logits_ = {60, 40, 70, -50, 90, -80, 65};
+  for (const char* formula : {"true", "true / 3", "sigmoid(true)", "sigmoid(true / 3)"}) {
+    server_.SetFormula(formula);
+    for (const bool is_raw : {false, true}) {
+      EXPECT_THAT(Each(Ranking(RankingForms().front(), {{"raw_scores", is_raw}}), "index"),
+                  ElementsAre(4, 2, 6, 0, 1, 3, 5))
+          << formula;
+    }
+  }
+}
+
+TEST_F(RerankOrder, AThresholdIsComparedWithTheScoreOfTheResponse) {
+  const RankingForm form = RankingForms().front();
+  EXPECT_THAT(Each(Ranking(form, {{"score_threshold", 1}}), "index"),
+              ElementsAre(4, 5, 2, 6, 0, 3, 1));
+  EXPECT_THAT(Each(Ranking(form, {{"score_threshold", 1}, {"top_n", 2}}), "index"),
+              ElementsAre(4, 5));
+  EXPECT_THAT(Each(Ranking(form, {{"score_threshold", 2}}), "index"), IsEmpty());
+  EXPECT_THAT(Each(Ranking(form, {{"score_threshold", 65}, {"raw_scores", true}}), "index"),
+              ElementsAre(4, 5, 2, 6));
+}
+
 }  // namespace rerank_dialects_test
 }  // namespace scorecast::coordinator

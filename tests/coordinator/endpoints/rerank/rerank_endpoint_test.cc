@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -232,6 +233,31 @@ TEST(Rerank, TheBestComeFirstAndEqualScoresByIndex) {
                 request["documents"][static_cast<std::size_t>(best.results(i).index())]);
     }
   }
+}
+
+// The formula's argument is so large that most of its sigmoids are 0 or 1.
+TEST(Rerank, DocumentsAreOrderedByTheDifferenceOfLogits) {
+  FakeServer server(Options(R"(
+    prompt: "Q:{query} D-{document}?"
+    true: 11
+    false: 22
+    score: sigmoid((true - false) / 1e-4)
+    )"));
+  std::vector<std::string> documents;
+  for (char first = 'a'; first <= 't'; ++first) {
+    documents.emplace_back(1, first);
+  }
+  json request = Request("query", documents);
+  const v1::RerankResponse ranked = ResponseTo(server, request);
+  request["raw_scores"] = true;
+  const v1::RerankResponse raw = ResponseTo(server, request);
+  ASSERT_EQ(ranked.results_size(), raw.results_size());
+  std::set<double> scores;
+  for (int i = 0; i < ranked.results_size(); ++i) {
+    EXPECT_EQ(ranked.results(i).index(), raw.results(i).index()) << i;
+    scores.insert(ranked.results(i).relevance_score());
+  }
+  EXPECT_LT(scores.size(), documents.size()) << "no scores are equal";
 }
 
 TEST(Rerank, RawScoresAreLogits) {
