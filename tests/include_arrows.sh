@@ -49,7 +49,8 @@ set_allowed() {
     coordinator/decisions/*) allowed="coordinator/decisions coordinator/templates coordinator/text $contracts" ;;
     coordinator/embeddings/*) allowed="coordinator/embeddings coordinator/text $contracts" ;;
     coordinator/rerank/*)
-      allowed="coordinator/rerank coordinator/prompts coordinator/templates coordinator/text $contracts" ;;
+      allowed="coordinator/rerank coordinator/chat coordinator/prompts coordinator/templates coordinator/text"
+      allowed="$allowed $contracts" ;;
     coordinator/resources/*)
       allowed="coordinator/resources coordinator/endpoints coordinator/json coordinator/request"
       allowed="$allowed coordinator/chat coordinator/decisions coordinator/generate coordinator/rerank"
@@ -270,6 +271,8 @@ self_check() {
 1 coordinator/prompts/a.cc #include "coordinator/rerank/b.h"
 0 coordinator/rerank/a.cc #include "coordinator/prompts/b.h"
 0 coordinator/rerank/a.cc #include "coordinator/templates/b.h"
+0 coordinator/rerank/a.cc #include "coordinator/chat/b.h"
+1 coordinator/chat/a.cc #include "coordinator/rerank/b.h"
 0 coordinator/decisions/a.cc #include "coordinator/templates/b.h"
 0 coordinator/chat/a.cc #include "coordinator/text/b.h"
 1 coordinator/chat/a.cc #include "coordinator/templates/b.h"

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <ctime>
 #include <optional>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
+#include "coordinator/text/files/sentence_bert_config.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
 #include "proto/base/regular_file.h"
@@ -21,6 +23,7 @@ using proto::StartupError;
 struct TemplateSource {
   std::string text;
   std::string origin;
+  bool is_one_of_several = false;
 };
 
 /// Calls `read` with the root of a JSON file, if the file exists.
@@ -46,11 +49,26 @@ std::optional<std::string> DefaultTemplate(const JsonCursor& chat_template) {
   return text;
 }
 
-/// As in transformers, a file of its own comes before the configuration of the tokenizer.
+bool HasFurther(const std::filesystem::path& model_dir) {
+  std::error_code none;  // The directory is usually absent.
+  const std::filesystem::directory_iterator files(model_dir / "additional_chat_templates", none);
+  return std::any_of(begin(files), end(files),
+                     [](const auto& entry) { return entry.path().extension() == ".jinja"; });
+}
+
+/// As in transformers, an argument of the tokenizer comes before a file of its own, and this before
+/// the configuration of the tokenizer.
 std::optional<TemplateSource> FindTemplate(const std::filesystem::path& model_dir) {
+  const SentenceBertConfig sentence = LoadSentenceBertConfig(model_dir);
+  if (sentence.processor_kwargs.contains("chat_template")) {
+    const std::string origin = sentence.origin + ": processor_kwargs";
+    const std::optional<JsonCursor> given =
+        JsonCursor(sentence.processor_kwargs, origin).Find("chat_template");
+    return given ? std::optional(TemplateSource{given->String(), origin}) : std::nullopt;
+  }
   const std::filesystem::path jinja = model_dir / "chat_template.jinja";
   if (ModelFileExists(jinja)) {
-    return TemplateSource{ReadModelFile(jinja), "chat_template.jinja"};
+    return TemplateSource{ReadModelFile(jinja), "chat_template.jinja", HasFurther(model_dir)};
   }
   std::optional<TemplateSource> source;
   for (const char* const name : {"tokenizer_config.json", "chat_template.json"}) {
@@ -59,7 +77,7 @@ std::optional<TemplateSource> FindTemplate(const std::filesystem::path& model_di
       const std::optional<std::string> text =
           chat_template ? DefaultTemplate(*chat_template) : std::nullopt;
       if (!source && text) {
-        source = {*text, name};
+        source = {*text, name, chat_template->value().is_array()};
       }
     });
   }
@@ -121,7 +139,7 @@ LoadedChatPrompts LoadChatPrompts(const std::filesystem::path& model_dir,
       throw StartupError("--chat-template " + proto::OneLinePath(template_flag.string()) + ": " +
                          reason);
     }
-    return {nullptr, reason};
+    return {nullptr, reason, false};
   };
   if (tokenizer == nullptr) {
     return none("the model directory has no tokenizer");
@@ -135,12 +153,16 @@ LoadedChatPrompts LoadChatPrompts(const std::filesystem::path& model_dir,
   Expected<ChatTemplate, JinjaFault> chat_template =
       ChatTemplate::Parse(source->text, NamedTokens(model_dir, *tokenizer));
   if (!chat_template) {
-    return none((is_given ? "" : source->origin + ": ") + chat_template.error().Text());
+    LoadedChatPrompts loaded =
+        none((is_given ? "" : source->origin + ": ") + chat_template.error().Text());
+    loaded.has_template = true;
+    return loaded;
   }
   return {std::make_shared<const ChatPrompts>(
               *std::move(chat_template), *tokenizer, source->origin,
-              is_given ? "--chat-template names it" : "the model directory has it"),
-          ""};
+              is_given ? "--chat-template names it" : "the model directory has it",
+              source->is_one_of_several),
+          "", true};
 }
 
 }  // namespace scorecast::coordinator

@@ -18,18 +18,22 @@ namespace scorecast::coordinator {
 /// How conversations become prompts of the model. Never changes.
 class ChatPrompts {
  public:
-  /// `tokenizer` must outlive the result.
+  /// `tokenizer` must outlive the result. `is_one_of_several`: the model has further templates.
   ChatPrompts(ChatTemplate chat_template, const Tokenizer& tokenizer, std::string name,
-              std::string reason)
+              std::string reason, bool is_one_of_several = false)
       : template_(std::move(chat_template)),
+        tokenizer_(tokenizer),
         tokens_(tokenizer),
         name_(std::move(name)),
-        reason_(std::move(reason)) {}
+        reason_(std::move(reason)),
+        is_one_of_several_(is_one_of_several) {}
 
   const std::string& name() const { return name_; }  ///< The template's file.
   /// Why this template was taken. One line.
   const std::string& reason() const { return reason_; }
   const ChatTemplate& chat_template() const { return template_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  bool is_one_of_several() const { return is_one_of_several_; }
 
   /// The tokens of a rendered conversation, or of a part of one that is not `at_start`.
   proto::Expected<std::vector<TokenId>, EncodeFault> Tokens(const MarkedText& text,
@@ -43,9 +47,11 @@ class ChatPrompts {
 
  private:
   const ChatTemplate template_;
+  const Tokenizer& tokenizer_;
   const ChatTokens tokens_;
   const std::string name_;
   const std::string reason_;
+  const bool is_one_of_several_;
 };
 
 /// What LoadChatPrompts found. Either `prompts` is set, or `no_chat_reason` says in one line why
@@ -53,6 +59,7 @@ class ChatPrompts {
 struct LoadedChatPrompts {
   std::shared_ptr<const ChatPrompts> prompts;
   std::string no_chat_reason;
+  bool has_template = false;  ///< Also if the template is not understood.
 };
 
 /// Takes the template of the file `template_flag` (the value of --chat-template) or, if that is

@@ -43,6 +43,14 @@ bool LoopsThroughContent(const JinjaBody& body) {
   });
 }
 
+bool LooksForParts(std::string_view source) {
+  constexpr std::array<std::string_view, 5> kPatterns = {"content[0]", ".type", "'type'",
+                                                         "\"type\"", "message.content["};
+  return std::ranges::any_of(kPatterns, [&](std::string_view pattern) {
+    return source.find(pattern) != std::string_view::npos;
+  });
+}
+
 JinjaValue OfRequest(std::string text) {
   return JinjaValue(MarkedText(std::move(text), Origin::kRequest));
 }
@@ -115,6 +123,7 @@ Expected<ChatTemplate, JinjaFault> ChatTemplate::Parse(std::string_view source,
   }
   result.constants_ = std::move(constants);
   result.takes_parts_ = LoopsThroughContent(result.body_);
+  result.looks_for_parts_ = LooksForParts(source);
   result.names_developer_ = source.find("developer") != std::string_view::npos;
   return result;
 }
@@ -124,8 +133,9 @@ bool ChatTemplate::TakesArgument(std::string_view name) const {
          std::ranges::find(constants_, name, &Constants::value_type::first) == constants_.end();
 }
 
-JinjaValue ChatTemplate::ContentOf(const ChatMessage& message, std::string_view tag) const {
-  if (!message.is_list || !takes_parts_) {
+JinjaValue ChatTemplate::ContentOf(const ChatMessage& message, std::string_view tag,
+                                   bool keeps_lists) const {
+  if (!message.is_list || !(takes_parts_ || keeps_lists)) {
     std::string text;
     for (std::size_t i = 0; i < message.texts.size(); ++i) {
       (text += i == 0 ? "" : "\n") += message.texts[i];
@@ -149,7 +159,7 @@ JinjaValue ChatTemplate::Messages(const Conversation& conversation, std::string_
     const bool is_system = message.role == "developer" && !names_developer_;
     messages.push_back(JinjaValue::OfMembers(
         {{"role", JinjaValue::OfTemplate(is_system ? "system" : std::string(message.role))},
-         {"content", ContentOf(message, is_last ? tag : "")}}));
+         {"content", ContentOf(message, is_last ? tag : "", conversation.keeps_lists)}}));
   }
   return JinjaValue::OfItems(std::move(messages));
 }

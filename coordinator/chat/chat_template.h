@@ -34,17 +34,22 @@ class ChatTemplate {
   /// that every conversation has.
   bool TakesArgument(std::string_view name) const;
 
+  /// Whether the template's text looks as if contents must be lists of parts. This is
+  /// sentence-transformers' guess (base/modality.py, version 6.2).
+  bool looks_for_parts() const { return looks_for_parts_; }
+
  private:
   ChatTemplate() = default;
 
   MarkedText RenderMessages(const Conversation& conversation, std::string_view tag,
                             const Interruption* interruption) const;
   JinjaValue Messages(const Conversation& conversation, std::string_view tag) const;
-  JinjaValue ContentOf(const ChatMessage& message, std::string_view tag) const;
+  JinjaValue ContentOf(const ChatMessage& message, std::string_view tag, bool keeps_lists) const;
 
   JinjaBody body_;
   Constants constants_;
-  bool takes_parts_ = false;      ///< Goes through the parts of a content that is a list.
+  bool takes_parts_ = false;  ///< Goes through the parts of a content that is a list.
+  bool looks_for_parts_ = false;
   bool names_developer_ = false;  ///< Knows the role of this name.
 };
 

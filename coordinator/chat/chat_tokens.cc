@@ -81,16 +81,22 @@ Expected<std::vector<TokenId>, EncodeFault> ChatTokens::Encode(const MarkedText&
   EncodeOptions options{.at_start = at_start, .special_tokens = SpecialTokensInText::kEscape};
   std::size_t done = 0;
   Place place;
+  const auto count = [&] { return static_cast<std::int64_t>(ids.size()); };
   while (done < text.size()) {
     const Match match = FindNext(text, done, place);
     const std::size_t end = match.token != nullptr ? match.begin : text.size();
     if (end > done) {
-      const Expected<EncodedText, EncodeFault> run = tokenizer_.EncodeWithin(
-          limits.Behind(ids.size()), bytes.substr(done, end - done), options);
+      EncodeLimits of_run = limits.Behind(ids.size());
+      of_run.enough_tokens -= limits.enough_tokens == EncodeLimits::kUnlimited ? 0 : count();
+      const Expected<EncodedText, EncodeFault> run =
+          tokenizer_.EncodeWithin(of_run, bytes.substr(done, end - done), options);
       if (!run) {
         return Unexpected(run.error());
       }
       ids.insert(ids.end(), run->ids.begin(), run->ids.end());
+      if (count() >= limits.enough_tokens) {  // The run may have been dropped before its end.
+        break;
+      }
     }
     done = end;
     if (match.token != nullptr) {
@@ -99,7 +105,7 @@ Expected<std::vector<TokenId>, EncodeFault> ChatTokens::Encode(const MarkedText&
       options.at_start = false;
       options.behind_token = true;
     }
-    if (static_cast<std::int64_t>(ids.size()) > limits.max_tokens) {
+    if (count() > limits.max_tokens) {
       return Unexpected(EncodeFault::kTooManyTokens);
     }
   }

@@ -17,7 +17,8 @@ class ChatTokens {
   /// `tokenizer` must outlive the result.
   explicit ChatTokens(const Tokenizer& tokenizer);
 
-  /// No BOS or EOS but those that the template spells. `at_start`: EncodeOptions::at_start.
+  /// No BOS or EOS but those that the template spells. As EncodeWithin, at least
+  /// `limits.enough_tokens` if there are so many. `at_start`: EncodeOptions::at_start.
   proto::Expected<std::vector<TokenId>, EncodeFault> Encode(const MarkedText& text,
                                                             const EncodeLimits& limits,
                                                             bool at_start = true) const;

@@ -8,7 +8,8 @@ namespace scorecast::coordinator {
 
 /// A message of a conversation. Its texts are views of the request, in valid UTF-8.
 struct ChatMessage {
-  std::string_view role;  ///< "system", "developer", "user" or "assistant".
+  /// "system", "developer", "user" or "assistant"; in a pair "query" and "document".
+  std::string_view role;
   std::vector<std::string_view> texts;
   bool is_list = false;  ///< The content is a list of parts. Otherwise it is the only text.
 };
@@ -26,6 +27,8 @@ struct Conversation {
   bool add_generation_prompt = true;
   /// The text ends with that of the last message, so that the model continues it.
   bool continue_final_message = false;
+  /// A content that is a list stays one, even if the template does not go through its parts.
+  bool keeps_lists = false;
   std::int64_t time = 0;  ///< What the template takes for now, in seconds since 1970.
 };
 

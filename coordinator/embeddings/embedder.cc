@@ -155,6 +155,13 @@ bool IsUsualPromptName(std::string_view name, bool has_prompts) {
          (!has_prompts && Has(kOtherNames, name));
 }
 
+std::string_view TaskOfPrompt(std::string_view name) {
+  if (Has(kQueryNames, name)) {
+    return "query";
+  }
+  return Has(kDocumentNames, name) ? "document" : "";
+}
+
 Embedder LoadEmbedder(const std::filesystem::path& model_dir, std::span<const std::string> flags) {
   Embedder embedder;
   bool is_embedder = true;

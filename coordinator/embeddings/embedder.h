@@ -50,6 +50,10 @@ class EmbeddingPrompts {
 /// document or, if the model has no prompts at all, another use that hosted models know.
 bool IsUsualPromptName(std::string_view name, bool has_prompts);
 
+/// What a text is for if its prompt has this name, in the words of sentence-transformers: "query",
+/// "document", or empty for neither.
+std::string_view TaskOfPrompt(std::string_view name);
+
 /// What requests for embeddings depend on besides the model's config.
 struct Embedder {
   EmbeddingPrompts prompts;

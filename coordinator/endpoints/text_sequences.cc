@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "coordinator/chat/text_messages.h"
 #include "coordinator/endpoints/truncation.h"
 #include "coordinator/prompts/text_pairs.h"
 #include "coordinator/request/request_checks.h"
@@ -70,38 +71,79 @@ Expected<std::string_view> PromptOf(const TextInputs& inputs, const EmbeddingPro
                                inputs.prompt_field));
 }
 
+/// What the texts are for, by the request's own word: see TaskOfPrompt. The name of a prompt alone
+/// does not say it.
+std::string_view TaskOfTexts(const TextInputs& inputs) {
+  return inputs.prompt_name && inputs.prompt_field != "prompt_name"
+             ? TaskOfPrompt(*inputs.prompt_name)
+             : std::string_view();
+}
+
+/// The most tokens of a text: what the request says or, if it says nothing, the model's limit of
+/// texts for this use.
+std::int64_t LimitOf(const TextInputs& inputs, const RequestContext& context) {
+  const std::int64_t most = std::min(inputs.length.max_tokens, MostTextTokens(context));
+  if (inputs.length.max_tokens != EncodeLimits::kUnlimited) {
+    return most;
+  }
+  const TransformerModule& module = context.options.transformer;
+  const std::string_view task = TaskOfTexts(inputs);
+  const std::optional<std::int64_t> of_task = task == "query"      ? module.query_length
+                                              : task == "document" ? module.document_length
+                                                                   : std::nullopt;
+  return std::min(of_task.value_or(most), context.config.max_position_embeddings);
+}
+
+/// The field that says which prompt is put before the texts.
+std::string PromptFieldOf(const TextInputs& inputs) {
+  return inputs.prompt ? "prompt" : inputs.prompt_name ? inputs.prompt_field : inputs.field;
+}
+
+std::int64_t CountTexts(const TextInputs& inputs) {
+  return static_cast<std::int64_t>(std::ranges::count_if(
+      inputs.texts, [](const TextInput& input) { return IsText(input.first); }));
+}
+
 /// A prompt is a part of each text: its tokens are copied, and its end is tokenized again with each
 /// of them. Both are bounded, as if the texts of a body had it themselves.
 constexpr std::int64_t kMostPromptBytes = std::int64_t{1} << 26;
 
+Error PromptTooLong(const TextInputs& inputs, const std::string& length) {
+  const std::string field = PromptFieldOf(inputs);
+  return {413, "prompt_too_long",
+          field + " is too long for so many texts: " + length + " before each of " +
+              std::to_string(CountTexts(inputs)) + ".",
+          field};
+}
+
+/// The 413 of a prompt that is too long to be rendered, and tokenized, with each of the texts.
+std::optional<Error> SystemMessageFault(std::string_view prompt, const TextInputs& inputs) {
+  const std::int64_t texts = std::max<std::int64_t>(CountTexts(inputs), 1);
+  return static_cast<std::int64_t>(prompt.size()) > RepeatedTokens::kMost / texts
+             ? std::optional(PromptTooLong(inputs, proto::Count(prompt.size(), "byte")))
+             : std::nullopt;
+}
+
 /// The prompt, tokenized once. A 413 if it is too long for the number of texts.
 Expected<TextPrompt> TokenizedPrompt(std::string_view text, const TextInputs& inputs,
                                      const RequestContext& context) {
-  const std::string field = inputs.prompt        ? "prompt"
-                            : inputs.prompt_name ? inputs.prompt_field
-                                                 : inputs.field;
-  Expected<TextPrompt, TypedFault> prompt =
-      TextPrompt::Make(*context.tokenizer, text, context.options.special_tokens_in_text,
-                       {.interruption = context.interruption});
+  const std::string field = PromptFieldOf(inputs);
+  Expected<TextPrompt, TypedFault> prompt = TextPrompt::Make(
+      *context.tokenizer, text, context.options.special_tokens_in_text,
+      {.interruption = context.interruption}, context.options.transformer.adds_tokens);
   if (!prompt) {
     return Unexpected(EncodeError(prompt.error().encode,
                                   BadRequest("prompt_too_long", field + " is too long.", field),
                                   field));
   }
-  const auto texts = static_cast<std::int64_t>(std::ranges::count_if(
-      inputs.texts, [](const TextInput& input) { return IsText(input.first); }));
+  const std::int64_t texts = CountTexts(inputs);
   // A text that is cut at its end copies no token behind the cut.
-  const std::int64_t tokens =
-      inputs.length.cut == Truncation::Side::kRight
-          ? std::min({prompt->tokens(), inputs.length.max_tokens, MostTextTokens(context)})
-          : prompt->tokens();
+  const std::int64_t tokens = inputs.length.cut == Truncation::Side::kRight
+                                  ? std::min(prompt->tokens(), LimitOf(inputs, context))
+                                  : prompt->tokens();
   if (texts > 0 && (tokens > RepeatedTokens::kMost / texts ||
                     static_cast<std::int64_t>(prompt->bytes_again()) > kMostPromptBytes / texts)) {
-    return Unexpected(
-        Error{413, "prompt_too_long",
-              field + " is too long for so many texts: " + proto::Count(prompt->tokens(), "token") +
-                  " before each of " + std::to_string(texts) + ".",
-              field});
+    return Unexpected(PromptTooLong(inputs, proto::Count(prompt->tokens(), "token")));
   }
   return *std::move(prompt);
 }
@@ -114,12 +156,26 @@ bool IsEmpty(const TextInput& input) {
 
 class SequenceMaker {
  public:
-  /// `prompt` may be null.
-  SequenceMaker(const TextInputs& inputs, const TextPrompt* prompt, const RequestContext& context)
+  /// `prompt` is put before texts, and `tokenized` is the same unless texts are messages; it may be
+  /// null.
+  SequenceMaker(const TextInputs& inputs, std::string_view prompt, const TextPrompt* tokenized,
+                const RequestContext& context)
       : inputs_(inputs),
-        prompt_(prompt),
+        prompt_(tokenized),
         context_(context),
-        limit_(std::min(inputs.length.max_tokens, MostTextTokens(context))) {
+        limit_(LimitOf(inputs, context)),
+        truncation_{
+            .max_length = limit_,
+            .strategy = inputs.length.cut ? UsualStrategy(context) : Truncation::Strategy::kNone,
+            .side = inputs.length.cut.value_or(Truncation::Side::kRight)} {
+    if (context.options.messages != nullptr) {
+      messages_.emplace(*context.options.messages,
+                        MessageOptions{.prompt = prompt,
+                                       .task = TaskOfTexts(inputs),
+                                       .truncation = truncation_,
+                                       .special_tokens = context.options.special_tokens_in_text,
+                                       .interruption = context.interruption});
+    }
     if (!context.config.read_head) {
       std::vector<TokenId> classes(static_cast<std::size_t>(context.config.num_labels));
       std::iota(classes.begin(), classes.end(), TokenId{0});
@@ -177,26 +233,18 @@ class SequenceMaker {
     if (!IsValidUtf8(first) || (input.second && !IsValidUtf8(*input.second))) {
       return Unexpected(InvalidUtf8(field));
     }
-    const TypedOptions options = {
-        .prompt = prompt_,
-        .truncation = {.max_length = limit_,
-                       .strategy = inputs_.length.cut ? Truncation::Strategy::kLongestFirst
-                                                      : Truncation::Strategy::kNone,
-                       .side = inputs_.length.cut.value_or(Truncation::Side::kRight)},
-        .special_tokens = context_.options.special_tokens_in_text,
-        .limits = {.interruption = context_.interruption}};
-    Expected<TypedTokens, TypedFault> tokens =
-        input.second ? EncodeTyped(*context_.tokenizer, first, *input.second, options)
-                     : EncodeTyped(*context_.tokenizer, first, options);
+    Expected<TypedTokens, TypedFault> tokens = TypedTokensOf(first, input.second);
     if (tokens) {
       return *std::move(tokens);
     }
     const TypedFault& fault = tokens.error();
     switch (fault.kind) {
       case TypedFault::Kind::kEncode:
-        return Unexpected(EncodeError(fault.encode, TooLong(field, "more"), field));
+        return Unexpected(EncodeError(fault.encode, TooLong(field, "more", limit_), field));
       case TypedFault::Kind::kTooLong:
-        return Unexpected(TooLong(field, std::to_string(fault.length)));
+        return Unexpected(TooLong(field, std::to_string(fault.length), limit_));
+      case TypedFault::Kind::kNotRendered:
+        return Unexpected(NotRendered(fault.why, field));
       case TypedFault::Kind::kNoRoom:
         break;
     }
@@ -206,12 +254,27 @@ class SequenceMaker {
                                  field));
   }
 
+  Expected<TypedTokens, TypedFault> TypedTokensOf(
+      std::string_view first, const std::optional<std::string_view>& second) const {
+    if (messages_) {
+      return second ? messages_->Of(first, *second) : messages_->Of(first);
+    }
+    const TypedOptions options = {.prompt = prompt_,
+                                  .truncation = truncation_,
+                                  .special_tokens = context_.options.special_tokens_in_text,
+                                  .limits = {.interruption = context_.interruption},
+                                  .adds_tokens = context_.options.transformer.adds_tokens};
+    return second ? EncodeTyped(*context_.tokenizer, first, *second, options)
+                  : EncodeTyped(*context_.tokenizer, first, options);
+  }
+
   Expected<TypedTokens> Taken(std::span<const TokenId> ids, const std::string& field) const {
-    if (static_cast<std::int64_t>(ids.size()) > limit_) {
+    const std::int64_t limit = std::min(inputs_.length.max_tokens, MostTextTokens(context_));
+    if (static_cast<std::int64_t>(ids.size()) > limit) {
       if (!inputs_.length.cut) {
-        return Unexpected(TooLong(field, std::to_string(ids.size())));
+        return Unexpected(TooLong(field, std::to_string(ids.size()), limit));
       }
-      const auto most = static_cast<std::size_t>(limit_);
+      const auto most = static_cast<std::size_t>(limit);
       ids = inputs_.length.cut == Truncation::Side::kRight ? ids.first(most) : ids.last(most);
     }
     return TypedTokens{.ids = {ids.begin(), ids.end()}, .types = {}};
@@ -237,9 +300,9 @@ class SequenceMaker {
     return sequence;
   }
 
-  Error TooLong(const std::string& field, const std::string& length) const {
+  Error TooLong(const std::string& field, const std::string& length, std::int64_t limit) const {
     return {inputs_.length.too_long_code, "context_length_exceeded",
-            "This model's maximum context length is " + proto::Count(limit_, "token") + ", but " +
+            "This model's maximum context length is " + proto::Count(limit, "token") + ", but " +
                 field + " has " + length + "." + CutHint(inputs_.length.cut_field),
             field};
   }
@@ -247,8 +310,10 @@ class SequenceMaker {
   const TextInputs& inputs_;
   const TextPrompt* const prompt_;
   const RequestContext& context_;
-  const std::int64_t limit_;
-  proto::LabelList classes_;  ///< Of a causal classifier.
+  const std::int64_t limit_;  ///< Most tokens of a text.
+  const Truncation truncation_;
+  std::optional<MessageTokens> messages_;  ///< Set if texts are messages.
+  proto::LabelList classes_;               ///< Of a causal classifier.
 };
 
 }  // namespace
@@ -304,7 +369,11 @@ Expected<TextSequences> MakeTextSequences(const TextInputs& inputs, const Reques
     return Unexpected(prompt.error());
   }
   std::optional<TextPrompt> tokenized;
-  if (!prompt->empty() && context.tokenizer != nullptr) {
+  if (context.options.messages != nullptr) {
+    if (auto fault = SystemMessageFault(*prompt, inputs)) {
+      return Unexpected(*std::move(fault));
+    }
+  } else if (!prompt->empty() && context.tokenizer != nullptr) {
     Expected<TextPrompt> made_prompt = TokenizedPrompt(*prompt, inputs, context);
     if (!made_prompt) {
       return Unexpected(std::move(made_prompt).error());
@@ -312,7 +381,7 @@ Expected<TextSequences> MakeTextSequences(const TextInputs& inputs, const Reques
     tokenized = *std::move(made_prompt);
   }
   Expected<TextSequences> made =
-      SequenceMaker(inputs, tokenized ? &*tokenized : nullptr, context).Make();
+      SequenceMaker(inputs, *prompt, tokenized ? &*tokenized : nullptr, context).Make();
   if (made && inputs.reads_all_rows &&
       made->prompt_tokens > RowsBound(inputs.texts, context.config)) {
     return Unexpected(

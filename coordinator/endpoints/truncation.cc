@@ -88,9 +88,14 @@ proto::Expected<Truncation::Strategy> StrategyOf(const std::string& name) {
                  "truncation_strategy"));
 }
 
+Truncation::Strategy UsualStrategy(const RequestContext& context) {
+  const std::string& name = context.options.transformer.truncation;
+  return name.empty() ? Truncation::Strategy::kLongestFirst : StrategyOf(name).value();
+}
+
 proto::Expected<Truncation> TruncationOf(const WholeTextCut& cut, const RequestContext& context) {
   Truncation truncation = {.max_length = MostTextTokens(context),
-                           .strategy = Truncation::Strategy::kLongestFirst};
+                           .strategy = UsualStrategy(context)};
   if (auto fault = TruncatePromptTokensFault(cut.truncate_prompt_tokens)) {
     return proto::Unexpected(*std::move(fault));
   }
@@ -119,6 +124,11 @@ std::int64_t MostTextTokens(const RequestContext& context) {
   return std::min(context.options.max_text_tokens, context.config.max_position_embeddings);
 }
 
+proto::Error NotRendered(const std::string& why, const std::string& field) {
+  return BadRequest("not_rendered", "The chat template cannot render " + field + ": " + why + ".",
+                    field);
+}
+
 proto::Error PairError(const TypedFault& fault, const std::string& first_field,
                        const std::string& field, const std::string& cut_field) {
   const bool is_of_first = fault.text == 0;
@@ -139,6 +149,8 @@ proto::Error PairError(const TypedFault& fault, const std::string& first_field,
                          at_fault);
     case TypedFault::Kind::kTooLong:
       return too_long(proto::Count(fault.length, "token"));
+    case TypedFault::Kind::kNotRendered:
+      return NotRendered(fault.why, field);
     case TypedFault::Kind::kNoRoom:
       break;
   }

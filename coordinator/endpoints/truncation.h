@@ -35,12 +35,15 @@ std::optional<proto::Error> TruncatePromptTokensFault(std::int64_t tokens);
 /// The strategy that a `truncation_strategy` names: "longest_first", "only_first" or "only_second".
 proto::Expected<Truncation::Strategy> StrategyOf(const std::string& name);
 
+/// The strategy of a request that names none: what sentence-transformers' files say.
+Truncation::Strategy UsualStrategy(const RequestContext& context);
+
 /// How a request wants texts and pairs to be cut, if the model reads whole texts.
 struct WholeTextCut {
   bool truncate = true;
   std::int64_t truncate_prompt_tokens = -1;
   std::string direction = "right";
-  std::optional<std::string> strategy;  ///< nullopt: longest_first.
+  std::optional<std::string> strategy;  ///< nullopt: see UsualStrategy.
 };
 
 /// The same, checked. The limit is the model's, or the request's if that is less.
@@ -48,6 +51,9 @@ proto::Expected<Truncation> TruncationOf(const WholeTextCut& cut, const RequestC
 
 /// The most tokens of a text or a pair with those that are added, if the model reads whole texts.
 std::int64_t MostTextTokens(const RequestContext& context);
+
+/// The 400 of a text that the chat template cannot render. `why` is one line.
+proto::Error NotRendered(const std::string& why, const std::string& field);
 
 /// The error of a pair without tokens: the fault of the documents' or items' `field` or, if the
 /// first text is at fault, of `first_field`. `cut_field`: see CutHint.

@@ -53,6 +53,21 @@ Expected<TextPairs, TypedFault> TextPairs::Make(const Tokenizer& tokenizer, std:
   return pairs;
 }
 
+std::vector<TokenId> TextPairs::Prefix() const {
+  std::vector<TokenId> prefix;
+  for (const TokenTemplate::Part& part : added_.pair) {
+    if (part.kind == TokenTemplate::Part::Kind::kSecond) {
+      break;
+    }
+    if (part.kind == TokenTemplate::Part::Kind::kToken) {
+      prefix.push_back(part.id);
+    } else {
+      prefix.insert(prefix.end(), first_.begin(), first_.end());
+    }
+  }
+  return prefix;
+}
+
 Expected<TypedTokens, TypedFault> TextPairs::With(std::string_view second) const {
   const Truncation& truncation = limits_.truncation;
   const std::int64_t most = limits_.max_second_tokens;

@@ -20,6 +20,7 @@ struct PairLimits {
   /// nothing may be cut, it is a kTooLong.
   std::int64_t max_second_tokens = EncodeLimits::kUnlimited;
   SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
+  bool adds_tokens = true;                     ///< See TypedOptions.
   const Interruption* interruption = nullptr;  ///< See EncodeLimits.
 };
 
@@ -31,12 +32,17 @@ class TextPairs {
                                                      std::string_view first,
                                                      const PairLimits& limits);
 
+  /// The tokens before the second text, with which a pair begins unless its first text is cut.
+  std::vector<TokenId> Prefix() const;
+
   /// The pair with `second`. It depends on the two texts and the limits alone.
   proto::Expected<TypedTokens, TypedFault> With(std::string_view second) const;
 
  private:
   TextPairs(const Tokenizer& tokenizer, const PairLimits& limits)
-      : tokenizer_(&tokenizer), limits_(limits), added_(tokenizer.token_template()) {}
+      : tokenizer_(&tokenizer),
+        limits_(limits),
+        added_(TemplateOf(tokenizer, limits.adds_tokens)) {}
 
   /// The tokens of the first (0) or second (1) text, of which the first `most` are enough.
   proto::Expected<std::vector<TokenId>, TypedFault> Encode(std::string_view text, int number,

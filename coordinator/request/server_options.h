@@ -9,6 +9,7 @@
 
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/chunk_options.h"
+#include "coordinator/text/files/transformer_module.h"
 #include "coordinator/text/steps/encode_options.h"
 #include "proto/model/generation_config.h"
 #include "proto/model/token_id.h"
@@ -18,6 +19,7 @@ namespace scorecast::coordinator {
 class ChatPrompts;
 class Decider;
 class Reranker;
+class TextMessages;
 
 enum class DelimiterVisibility {
   kHidden,  ///< No delimiter is computed: an item is scored as if it alone followed the query.
@@ -65,6 +67,11 @@ struct ServerOptions {
   RerankForm rerank_form = RerankForm::kResults;
 
   Embedder embedder;  ///< Of an embedding model.
+  /// How texts and pairs of an embedding model or a classifier become tokens.
+  TransformerModule transformer;
+  /// How they become messages first. Null if they are plain. Pairs that are reranked may be
+  /// messages in any case: see Reranker::messages.
+  std::shared_ptr<const TextMessages> messages;
   /// Most tokens of a text or a pair of a model that reads whole texts, with those that the
   /// tokenizer adds: see ReadTokenLimit.
   std::int64_t max_text_tokens = std::numeric_limits<std::int64_t>::max();

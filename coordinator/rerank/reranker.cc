@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <utility>
 
+#include "coordinator/chat/text_messages.h"
 #include "coordinator/rerank/chat_template_match.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/sentence_transformers.h"
 #include "coordinator/templates/model_evidence.h"
+#include "coordinator/text/files/transformer_module.h"
 #include "proto/base/count.h"
 #include "proto/base/error.h"
+#include "proto/base/expected.h"
 #include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
@@ -98,14 +101,18 @@ std::vector<const RerankTemplate*> Candidates(const Tokenizer& tokenizer,
   return candidates;
 }
 
-bool HasLabels(const RerankTemplate& one, const CrossEncoderFiles::LogitScore& score,
-               const Tokenizer& tokenizer, const proto::ModelConfig& config) {
-  std::string ignored;
+std::vector<TokenId> IdsOf(const CrossEncoderFiles::LogitScore& score) {
   std::vector<TokenId> ids = {score.true_token};
   if (score.false_token) {
     ids.push_back(*score.false_token);
   }
-  return LabelsOf(one, tokenizer, config, ignored) == ids;
+  return ids;
+}
+
+bool HasLabels(const RerankTemplate& one, const CrossEncoderFiles::LogitScore& score,
+               const Tokenizer& tokenizer, const proto::ModelConfig& config) {
+  std::string ignored;
+  return LabelsOf(one, tokenizer, config, ignored) == IdsOf(score);
 }
 
 /// The template of `left` that the model's names tell, the directory's first.
@@ -188,7 +195,7 @@ LoadedReranker Off(std::string reason) { return {.no_reranker_reason = std::move
 bool ApplyActivation(const CrossEncoderFiles& files, const proto::ModelConfig& config,
                      ScoreFormula& formula, std::string& reason) {
   if (files.activation.empty() ||
-      (config.read_head && !std::string_view(files.activation).starts_with("torch."))) {
+      (config.is_classifier() && !std::string_view(files.activation).starts_with("torch."))) {
     return true;
   }
   const bool is_sigmoid = EndsWithName(files.activation, "Sigmoid");
@@ -206,15 +213,50 @@ LoadedReranker UnknownActivation(const CrossEncoderFiles& files) {
              " is not supported: " + std::string(kHowTo));
 }
 
-LoadedReranker PairReranker(const CrossEncoderFiles& files, const proto::ModelConfig& config) {
-  Reranker::Parts parts{.name = std::string(kPairTemplate),
-                        .reason =
-                            "query and document are the tokenizer's pair of texts; the score "
-                            "is the classification head's",
-                        .default_instruction = files.instruction,
-                        .prompt = std::nullopt,
-                        .labels = proto::LabelList{0},
-                        .formula = ScoreFormula::OfHead()};
+/// Whether query and document are a pair of texts, as for sentence-transformers, unless a template
+/// of the flag is given. For classifiers without its files, a template that is told by evidence
+/// counts more.
+bool IsPair(const Choice& choice, const CrossEncoderFiles& files, const TransformerModule& module,
+            const proto::ModelConfig& config) {
+  if (config.read_head) {
+    return choice.is_pair;
+  }
+  if (!config.is_classifier()) {
+    return files.logit_score && files.is_cross_encoder && module.task == "text-generation";
+  }
+  return files.is_cross_encoder || files.is_old_cross_encoder || choice.chosen == nullptr ||
+         choice.is_guess;
+}
+
+LoadedReranker PairReranker(const std::filesystem::path& model_dir, const CrossEncoderFiles& files,
+                            const TransformerModule& module, const proto::ModelConfig& config,
+                            const LoadedChatPrompts& chat) {
+  const proto::Expected<std::shared_ptr<const TextMessages>, std::string> messages =
+      FindTextMessages(model_dir, module, chat);
+  if (!messages) {
+    return Off(messages.error() + ": " + std::string(kHowTo));
+  }
+  const bool are_messages = *messages != nullptr;
+  if (are_messages && !(*messages)->pair_fault().empty()) {
+    return Off((*messages)->pair_fault() + ": " + std::string(kHowTo));
+  }
+  Reranker::Parts parts{
+      .name = are_messages ? (*messages)->name() : std::string(kPairTemplate),
+      .reason = are_messages ? "query and document are messages, which this chat template renders"
+                             : "query and document are the tokenizer's pair of texts",
+      .default_instruction = files.instruction,
+      .prompt = std::nullopt,
+      .messages = *messages,
+      .max_pair_tokens = ReadTokenLimit(model_dir, config.max_position_embeddings),
+      .labels = proto::LabelList{0},
+      .formula = ScoreFormula::OfHead()};
+  if (files.logit_score) {
+    parts.labels = proto::LabelList(IdsOf(*files.logit_score));
+    parts.formula = parts.formula.WithFalse(files.logit_score->false_token.has_value());
+    parts.reason += "; " + files.logit_score->file + " has the labels";
+  } else {
+    parts.reason += "; the score is the classification head's";
+  }
   if (!ApplyActivation(files, config, parts.formula, parts.reason)) {
     return UnknownActivation(files);
   }
@@ -225,7 +267,7 @@ LoadedReranker PairReranker(const CrossEncoderFiles& files, const proto::ModelCo
 
 LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_view template_flag,
                             const proto::ModelConfig& config, const Tokenizer* tokenizer,
-                            std::string_view similarity) {
+                            const LoadedChatPrompts& chat, std::string_view similarity) {
   std::optional<RerankTemplate> of_flag;
   if (!template_flag.empty()) {
     of_flag = TemplateOfFlag(template_flag);
@@ -259,8 +301,17 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
                              ReadCrossEncoderFiles(model_dir, config)};
   const Choice choice =
       of_flag ? Choice{&*of_flag, "--rerank-template"} : Choose(evidence, *tokenizer, config);
-  if (choice.chosen == nullptr && choice.is_pair) {
-    return PairReranker(evidence.files, config);
+  if (!of_flag) {
+    const bool has_module = config.is_classifier() || evidence.files.is_cross_encoder;
+    const TransformerModule module =
+        has_module ? ReadTransformerModule(model_dir) : TransformerModule();
+    if (IsPair(choice, evidence.files, module, config)) {
+      LoadedReranker pair = PairReranker(model_dir, evidence.files, module, config, chat);
+      // If a pair cannot be rendered, sentence-transformers gives no score that could differ.
+      if (pair.reranker || choice.chosen == nullptr || choice.is_guess) {
+        return pair;
+      }
+    }
   }
   if (choice.chosen == nullptr) {
     return Off(choice.reason);
@@ -290,12 +341,8 @@ LoadedReranker LoadReranker(const std::filesystem::path& model_dir, std::string_
     parts.formula = ScoreFormula::OfHead();
     parts.reason += "; the score is the classification head's";
   } else if (logit_score && !of_flag) {
-    std::vector<TokenId> ids = {logit_score->true_token};
-    if (logit_score->false_token) {
-      ids.push_back(*logit_score->false_token);
-    }
-    parts.formula = parts.formula.WithFalse(ids.size() == 2);
-    parts.labels = proto::LabelList(std::move(ids));
+    parts.formula = parts.formula.WithFalse(logit_score->false_token.has_value());
+    parts.labels = proto::LabelList(IdsOf(*logit_score));
   } else {
     std::optional<std::vector<TokenId>> ids = LabelsOf(from, *tokenizer, config, why_not);
     if (!ids) {

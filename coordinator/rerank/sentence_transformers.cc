@@ -75,14 +75,21 @@ CrossEncoderFiles ReadCrossEncoderFiles(const std::filesystem::path& model_dir,
   };
   constexpr std::string_view kConfig = "config_sentence_transformers.json";
   ReadFile(model_dir / kConfig, [&](const JsonCursor& root) {
+    files.is_cross_encoder = (files.has_other_modules || files.logit_score) &&
+                             ReadText(root, "model_type") == "CrossEncoder";
     read_activation(root, "activation_fn", kConfig);
     const std::string prompt = ReadText(root, "default_prompt_name");
     const std::optional<JsonCursor> prompts = root.Find("prompts");
     if (!prompt.empty() && prompts) {
       files.instruction = ReadText(*prompts, prompt);
     }
+    if (!prompt.empty() && files.is_cross_encoder && !(prompts && prompts->Find(prompt))) {
+      root.At("default_prompt_name").Fail("names no prompt");
+    }
   });
   ReadFile(model_dir / "config.json", [&](const JsonCursor& root) {
+    files.is_old_cross_encoder = root.Find("sentence_transformers").has_value() ||
+                                 root.Find("sbert_ce_default_activation_function").has_value();
     if (const std::optional<JsonCursor> member = root.Find("sentence_transformers")) {
       read_activation(*member, "activation_fn", "config.json");
     }

@@ -21,6 +21,11 @@ struct CrossEncoderFiles {
   std::optional<LogitScore> logit_score;
   /// Whether modules.json is there without one, as an embedding model has it.
   bool has_other_modules = false;
+  /// Whether sentence-transformers loads these modules as a CrossEncoder: modules.json is there,
+  /// and `model_type` of config_sentence_transformers.json says so.
+  bool is_cross_encoder = false;
+  /// Whether config.json has a member that versions before 5.4 wrote for a CrossEncoder.
+  bool is_old_cross_encoder = false;
   /// The class of the activation, e.g. "torch.nn.modules.linear.Identity". Empty if none is named.
   std::string activation;
   std::string activation_file;  ///< For messages.

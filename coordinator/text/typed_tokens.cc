@@ -99,7 +99,7 @@ Expected<std::vector<TokenId>, TypedFault> Encode(const Tokenizer& tokenizer, st
 
 TypedResult EncodeTexts(const Tokenizer& tokenizer, std::string_view first,
                         std::optional<std::string_view> second, const TypedOptions& options) {
-  const TokenTemplate added = tokenizer.token_template();
+  const TokenTemplate added = TemplateOf(tokenizer, options.adds_tokens);
   const TokenTemplate::Parts& parts = second ? added.pair : added.single;
   const auto first_ids =
       Encode(tokenizer, first, 0, EnoughTokens(parts, options.truncation, 0), options);
@@ -188,9 +188,14 @@ TypedResult ApplyTemplate(const TokenTemplate& added, std::span<const TokenId> f
   return typed;
 }
 
+TokenTemplate TemplateOf(const Tokenizer& tokenizer, bool adds_tokens) {
+  TokenTemplate added = tokenizer.token_template();
+  return adds_tokens ? added : added.WithoutTokens();
+}
+
 Expected<TextPrompt, TypedFault> TextPrompt::Make(const Tokenizer& tokenizer, std::string_view text,
                                                   SpecialTokensInText special_tokens,
-                                                  const EncodeLimits& limits) {
+                                                  const EncodeLimits& limits, bool adds_tokens) {
   Expected<ContinuedText, EncodeFault> prompt =
       ContinuedText::Make(tokenizer, {}, text, {.special_tokens = special_tokens}, limits);
   if (!prompt) {
@@ -198,7 +203,7 @@ Expected<TextPrompt, TypedFault> TextPrompt::Make(const Tokenizer& tokenizer, st
         TypedFault{.kind = TypedFault::Kind::kEncode, .encode = prompt.error(), .text = 0});
   }
   const TypedTokens alone =
-      ApplyTemplate(tokenizer.token_template(), prompt->ids(), std::nullopt, {}).value();
+      ApplyTemplate(TemplateOf(tokenizer, adds_tokens), prompt->ids(), std::nullopt, {}).value();
   const auto rows = static_cast<std::int64_t>(alone.ids.size());
   const bool ends_special = !alone.ids.empty() && tokenizer.IsSpecial(alone.ids.back());
   return TextPrompt(*std::move(prompt), ends_special ? rows - 1 : rows);

@@ -47,9 +47,10 @@ struct Truncation {
 /// Why a text or a pair has no tokens.
 struct TypedFault {
   enum class Kind : std::uint8_t {
-    kEncode,   ///< One of the texts cannot be encoded: see `encode` and `text`.
-    kTooLong,  ///< There are `length` tokens, more than `max_length`, and nothing may be cut.
-    kNoRoom,   ///< If as much is cut as the strategy can cut, `length` tokens are left.
+    kEncode,       ///< One of the texts cannot be encoded: see `encode` and `text`.
+    kTooLong,      ///< There are `length` tokens, more than `max_length`, and nothing may be cut.
+    kNoRoom,       ///< If as much is cut as the strategy can cut, `length` tokens are left.
+    kNotRendered,  ///< The text is a message that the chat template cannot render: `why`.
   };
 
   static constexpr int kAll = -1;
@@ -59,6 +60,7 @@ struct TypedFault {
   int text = kAll;  ///< 0: the first text by itself; 1: the second one; kAll: with what is added.
   std::int64_t length = 0;
   std::int64_t max_length = 0;
+  std::string why;  ///< One line.
 
   /// E.g. "600 tokens > 512".
   std::string Message() const;
@@ -82,11 +84,11 @@ std::int64_t EnoughTokens(const TokenTemplate::Parts& parts, const Truncation& t
 /// for what may become other tokens with the text behind it.
 class TextPrompt {
  public:
-  /// `tokenizer` must outlive the result.
+  /// `tokenizer` must outlive the result. `adds_tokens`: see TypedOptions.
   static proto::Expected<TextPrompt, TypedFault> Make(
       const Tokenizer& tokenizer, std::string_view text,
       SpecialTokensInText special_tokens = SpecialTokensInText::kAllow,
-      const EncodeLimits& limits = {});
+      const EncodeLimits& limits = {}, bool adds_tokens = true);
 
   std::int64_t tokens() const { return static_cast<std::int64_t>(text_.ids().size()); }
   /// The bytes that are tokenized again with each text.
@@ -107,12 +109,17 @@ class TextPrompt {
 };
 
 struct TypedOptions {
-  /// Is put before the (first) text. May be null. It was made with the same `special_tokens`.
+  /// Is put before the (first) text. May be null. It was made with the same `special_tokens` and
+  /// `adds_tokens`.
   const TextPrompt* prompt = nullptr;
   Truncation truncation;
   SpecialTokensInText special_tokens = SpecialTokensInText::kAllow;
-  EncodeLimits limits;  ///< For each text.
+  EncodeLimits limits;      ///< For each text.
+  bool adds_tokens = true;  ///< Whether the tokenizer's own tokens are put around the texts.
 };
+
+/// What the tokenizer puts around texts; without any token if `adds_tokens` is false.
+TokenTemplate TemplateOf(const Tokenizer& tokenizer, bool adds_tokens);
 
 /// The tokens of `text`, which must be valid UTF-8, with what the tokenizer adds around it.
 proto::Expected<TypedTokens, TypedFault> EncodeTyped(const Tokenizer& tokenizer,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coordinator/chat/chat_prompts.h"
+#include "coordinator/chat/text_messages.h"
 #include "coordinator/decisions/decider.h"
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/delimiter_flag.h"
@@ -354,13 +355,14 @@ int RunInspectCommand(const InspectFlags& flags) {
     coordinator::DelimiterFromFlag(flags.engine.delimiter, tokenizer->get(), *config);
   }
   const coordinator::Embedder embedder = EmbedderFromFlags(flags.engine, *config);
+  const coordinator::LoadedChatPrompts chat = coordinator::LoadChatPrompts(
+      flags.engine.model, flags.engine.chat_template, tokenizer->get());
+  const coordinator::LoadedTexts texts = coordinator::LoadTexts(flags.engine.model, *config, chat);
   const coordinator::LoadedReranker reranker = coordinator::LoadReranker(
-      flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get(),
+      flags.engine.model, flags.engine.rerank_template, *config, tokenizer->get(), chat,
       coordinator::NameOf(embedder.similarity));
   const coordinator::LoadedDecider decider = coordinator::LoadDecider(
       flags.engine.model, flags.engine.decision_template, *config, tokenizer->get());
-  const coordinator::LoadedChatPrompts chat = coordinator::LoadChatPrompts(
-      flags.engine.model, flags.engine.chat_template, tokenizer->get());
   const shard::CpuFeatures features = FeaturesFromFlag(flags.engine.kernel);
   const shard::HeldWeights weights = shard::HoldWeights(
       shard::ChooseArithmeticOfEngine(features, shard::PrecisionFromName(flags.engine.dtype)),
@@ -371,6 +373,9 @@ int RunInspectCommand(const InspectFlags& flags) {
   const EngineLimits limits =
       MakeEngineLimits(flags.engine, *config, weights, flags.ranks, share.memory);
   PrintReadable(config, tokenizer);
+  if (const std::string text = texts.Text(); !text.empty()) {
+    std::printf("  texts               %s\n", text.c_str());
+  }
   PrintReranker(reranker);
   PrintDecider(decider);
   PrintChat(chat);

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "coordinator/chat/chat_prompts.h"
+#include "coordinator/chat/text_messages.h"
 #include "coordinator/decisions/decider.h"
 #include "coordinator/request/delimiter_flag.h"
 #include "coordinator/request/model_kind.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/files/label_names.h"
-#include "coordinator/text/files/sentence_bert_config.h"
+#include "coordinator/text/files/transformer_module.h"
 #include "launcher/engine/startup_agreement.h"
 #include "launcher/host/cpu_use.h"
 #include "launcher/host/host_resources.h"
@@ -223,6 +224,9 @@ void Engine::Load(bool has_checksums) {
           "the longest text: {}{}", proto::Count(std::min(of_model, of_memory), "token"),
           of_memory < of_model ? ", for memory; the model takes " + std::to_string(of_model) : "");
     }
+    if (!texts_.empty()) {
+      proto::LogInfo("{}", texts_);
+    }
     LogReranker(server_options_);
     LogDecider(server_options_);
     LogChat(server_options_);
@@ -244,8 +248,12 @@ void Engine::Configure(const EngineFlags& flags) {
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);
   }
   server_options_.embedder = EmbedderFromFlags(flags, config_);
+  coordinator::LoadedChatPrompts chat =
+      coordinator::LoadChatPrompts(flags.model, flags.chat_template, tokenizer_.get());
+  server_options_.chat = chat.prompts;
+  server_options_.no_chat_reason = chat.no_chat_reason;
   coordinator::LoadedReranker loaded =
-      coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get(),
+      coordinator::LoadReranker(flags.model, flags.rerank_template, config_, tokenizer_.get(), chat,
                                 coordinator::NameOf(server_options_.embedder.similarity));
   server_options_.reranker = std::move(loaded.reranker);
   server_options_.no_reranker_reason = std::move(loaded.no_reranker_reason);
@@ -253,10 +261,6 @@ void Engine::Configure(const EngineFlags& flags) {
       coordinator::LoadDecider(flags.model, flags.decision_template, config_, tokenizer_.get());
   server_options_.decider = std::move(decider.decider);
   server_options_.no_decider_reason = std::move(decider.no_decider_reason);
-  coordinator::LoadedChatPrompts chat =
-      coordinator::LoadChatPrompts(flags.model, flags.chat_template, tokenizer_.get());
-  server_options_.chat = std::move(chat.prompts);
-  server_options_.no_chat_reason = std::move(chat.no_chat_reason);
   if (config_.read_head) {
     if (flags.has_sglang_rules()) {
       throw proto::StartupError(
@@ -264,6 +268,13 @@ void Engine::Configure(const EngineFlags& flags) {
           "after the other, and " +
           config_.architecture + " reads whole texts");
     }
+  }
+  coordinator::LoadedTexts texts = coordinator::LoadTexts(flags.model, config_, chat);
+  texts_ = texts.Text();
+  server_options_.transformer = std::move(texts.module);
+  server_options_.messages = std::move(texts.messages);
+  const bool has_module = !server_options_.transformer.origin.empty();
+  if (config_.read_head || (config_.is_classifier() && has_module)) {
     server_options_.max_text_tokens =
         coordinator::ReadTokenLimit(flags.model, config_.max_position_embeddings);
   }

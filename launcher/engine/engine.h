@@ -96,6 +96,7 @@ class Engine {
   std::string kernels_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
   coordinator::ServerOptions server_options_;
+  std::string texts_;  ///< See coordinator::LoadedTexts::Text.
   std::unique_ptr<shard::RankEngine> rank_;
 };
 

@@ -20,6 +20,7 @@
 #include "proto/model/config_layers.h"
 #include "proto/model/config_obstacles.h"
 #include "proto/model/families.h"
+#include "proto/model/sentence_bert_file.h"
 #include "proto/model/sentence_modules.h"
 #include "proto/model/token_id.h"
 
@@ -319,11 +320,7 @@ std::string DownloadHint(const std::string& path) {
          ", then give --model " + name;
 }
 
-}  // namespace
-
-ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin) {
-  const std::string where = OneLinePath(origin);
-  const Json root = ParseObject(json_text, where);
+ModelConfig ReadModelConfig(const Json& root, const std::string& where) {
   const Fields fields(root, where, "");
   RefuseObstacles(fields);
   const Architecture architecture = FindArchitecture(fields);
@@ -374,6 +371,13 @@ ModelConfig ParseModelConfig(std::string_view json_text, const std::string& orig
   return config;
 }
 
+}  // namespace
+
+ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin) {
+  const std::string where = OneLinePath(origin);
+  return ReadModelConfig(ParseObject(json_text, where), where);
+}
+
 ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(model_dir, ignored)) {
@@ -391,7 +395,9 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
   if (!FileExists(path)) {
     throw StartupError(origin + ": there is no such file");
   }
-  ModelConfig config = ParseModelConfig(ReadRegularFile(path, kMaxConfigBytes), origin);
+  Json root = ParseObject(ReadRegularFile(path, kMaxConfigBytes), origin);
+  const std::string where = ApplyConfigArguments(model_dir, origin, root);
+  ModelConfig config = ReadModelConfig(root, where);
   const std::filesystem::path generation_path = model_dir / "generation_config.json";
   if (FileExists(generation_path)) {
     AddGenerationConfig(generation_path, config);

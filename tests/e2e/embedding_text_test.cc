@@ -76,6 +76,9 @@ json With(const json& record, json body) {
   if (record.contains("prompt_name") && !record["prompt_name"].is_null()) {
     body["prompt_name"] = record["prompt_name"];
   }
+  if (record.contains("task") && !record["task"].is_null()) {  // encode_query, encode_document
+    body["input_type"] = record["task"];
+  }
   return body;
 }
 
@@ -122,7 +125,9 @@ TEST_P(SentenceTransformers, VectorsAreThoseOfEncode) {
   const json& records = golden_["encode"];
   std::vector<EndpointRequest> requests;
   for (const json& record : records) {
-    json body = With(record, {{"input", record["text"]}, {"truncate", true}});
+    // An empty text is refused, so its ids are asked for.
+    const json input = record["text"] == "" ? record["ids"] : record["text"];
+    json body = With(record, {{"input", input}, {"truncate", true}});
     if (record.value("normalize_embeddings", false)) {
       body["dimensions"] = record["truncate_dim"];
     }
@@ -134,11 +139,16 @@ TEST_P(SentenceTransformers, VectorsAreThoseOfEncode) {
     SCOPED_TRACE(requests[i].body.dump());
     ASSERT_EQ(run.StatusCode(i), 200) << run.lines[i];
     ExpectNear(run.Body(i)["data"][0]["embedding"], records[i]["embedding"]);
+    if (records[i].contains("ids")) {
+      EXPECT_EQ(run.Body(i)["usage"]["prompt_tokens"], records[i]["ids"].size());
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SentenceTransformers,
-                         ::testing::Values(Model{"st-bi-encoder"}, Model{"st-bi-encoder-classic"}),
+                         ::testing::Values(Model{"st-bi-encoder"}, Model{"st-bi-encoder-classic"},
+                                           Model{"st-message"}, Model{"st-lengths"},
+                                           Model{"st-lengths-override"}),
                          NameOf);
 
 TEST(EmbeddingDialects, HaveTheSameVectors) {

@@ -28,7 +28,7 @@ using proto::Error;
 using proto::Expected;
 using proto::Unexpected;
 
-/// In the prompt of a template, only the document is cut.
+/// In the prompt of a template, only the document is cut. A conversation is cut as one text.
 std::optional<Error> StrategyFault(const RelevanceOptions& options, const RequestContext& context) {
   if (!options.truncation_strategy) {
     return std::nullopt;
@@ -36,6 +36,15 @@ std::optional<Error> StrategyFault(const RelevanceOptions& options, const Reques
   const Expected<Truncation::Strategy> strategy = StrategyOf(*options.truncation_strategy);
   if (!strategy) {
     return strategy.error();
+  }
+  if (context.options.reranker->messages() != nullptr) {
+    return *strategy == Truncation::Strategy::kLongestFirst
+               ? std::nullopt
+               : std::optional(BadRequest("not_supported",
+                                          "The model's chat template renders query and document "
+                                          "as one text: truncation_strategy must be "
+                                          "longest_first.",
+                                          "truncation_strategy"));
   }
   if (context.options.reranker->is_pair() || context.config.read_head ||
       *strategy == Truncation::Strategy::kOnlySecond) {
@@ -270,7 +279,7 @@ Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
     return PrepareCosineRelevance(inputs, context);
   }
   WarnOfPromptsInTexts(inputs, context);
-  if (context.config.read_head) {
+  if (context.config.read_head || context.options.reranker->is_pair()) {
     return PrepareWholeRelevance(inputs, context);
   }
   RelevancePreparation preparation(inputs, context);

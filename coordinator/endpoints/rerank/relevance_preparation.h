@@ -43,7 +43,7 @@ struct PreparedRelevance {
 /// takes, or in several if one can never be computed. If the document stands first, each document
 /// has a sequence: the document, which other requests may find in the cache, then the query as a
 /// suffix. What is computed for a document depends on the query and that document alone. For a
-/// model that reads whole texts, see PrepareWholeRelevance.
+/// model that reads whole texts, and for pairs, see PrepareWholeRelevance.
 proto::Expected<PreparedRelevance> PrepareRelevance(const RelevanceInputs& inputs,
                                                     const RequestContext& context);
 

@@ -6,10 +6,12 @@
 
 namespace scorecast::coordinator {
 
-/// PrepareRelevance for a model that reads whole texts. Each document has a sequence, whose rows
-/// are pooled: its pair with the query, as the tokenizer makes it, or the prompt of the rerank
-/// template. Pairs are cut as `truncation_strategy` says. A prompt is cut as a text, so that it may
-/// lose what stands around the document as well. Fields and UTF-8 have been checked.
+/// PrepareRelevance for a model that reads whole texts, or whose documents are pairs with the
+/// query: as the tokenizer makes them, or two messages of a conversation. Pairs of the tokenizer
+/// are cut as `truncation_strategy` says. A conversation, or the prompt of a rerank template, is
+/// cut as a text. If a model reads whole texts, each document has a sequence, whose rows are
+/// pooled. Otherwise the documents of a query are blocks behind the tokens with which all its pairs
+/// begin, and the last row of a pair is read. Fields and UTF-8 have been checked.
 proto::Expected<PreparedRelevance> PrepareWholeRelevance(const RelevanceInputs& inputs,
                                                          const RequestContext& context);
 

@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "coordinator/chat/text_messages.h"
 #include "coordinator/endpoints/truncation.h"
 #include "coordinator/prompts/text_pairs.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/schedule/pages/capacity.h"
+#include "proto/base/count.h"
 #include "proto/scorecast.pb.h"
 
 namespace scorecast::coordinator {
@@ -61,6 +64,18 @@ std::optional<Error> IdsFault(const TypedTokens& text, std::size_t item,
   return VocabularyFault(text.ids, field, context.config.vocab_size);
 }
 
+/// The 413 of a query that is too long to be rendered, and tokenized, with each of the items.
+std::optional<Error> RepeatedQueryFault(std::string_view query, std::size_t items) {
+  if (static_cast<std::int64_t>(query.size()) <=
+      RepeatedTokens::kMost / static_cast<std::int64_t>(items)) {
+    return std::nullopt;
+  }
+  return Error{413, "query_too_long",
+               "query is too long for so many items: " + proto::Count(query.size(), "byte") +
+                   " before each of " + std::to_string(items) + ".",
+               "query"};
+}
+
 }  // namespace
 
 std::optional<Error> WholeFieldFault(const v1::ScoreRequest& request,
@@ -96,11 +111,21 @@ Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
     return Unexpected(std::move(truncation).error());
   }
   std::optional<TextPairs> pairs;
-  if (IsText(checked.query) && !checked.items.empty()) {
+  std::optional<MessageTokens> messages;
+  if (IsText(checked.query) && !checked.items.empty() && context.options.messages != nullptr) {
+    if (auto fault = RepeatedQueryFault(Text(checked.query), checked.items.size())) {
+      return Unexpected(*std::move(fault));
+    }
+    messages.emplace(*context.options.messages,
+                     MessageOptions{.truncation = *truncation,
+                                    .special_tokens = context.options.special_tokens_in_text,
+                                    .interruption = context.interruption});
+  } else if (IsText(checked.query) && !checked.items.empty()) {
     Expected<TextPairs, TypedFault> made =
         TextPairs::Make(*context.tokenizer, Text(checked.query),
                         {.truncation = *truncation,
                          .special_tokens = context.options.special_tokens_in_text,
+                         .adds_tokens = context.options.transformer.adds_tokens,
                          .interruption = context.interruption});
     if (!made) {
       return Unexpected(PairError(made.error(), "query", "items", cut_field));
@@ -114,8 +139,10 @@ Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
       return Unexpected(*std::move(fault));
     }
     TypedTokens text;
-    if (pairs) {
-      Expected<TypedTokens, TypedFault> pair = pairs->With(Text(checked.items[i]));
+    if (pairs || messages) {
+      const std::string_view item = Text(checked.items[i]);
+      Expected<TypedTokens, TypedFault> pair =
+          pairs ? pairs->With(item) : messages->Of(Text(checked.query), item);
       if (!pair) {
         return Unexpected(PairError(pair.error(), "query", At("items", i), cut_field));
       }

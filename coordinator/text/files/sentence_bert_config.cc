@@ -5,32 +5,36 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
+#include "proto/model/sentence_bert_file.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using nlohmann::json;
 
-/// The first of the files that exists counts, as in sentence-transformers.
-constexpr std::array<std::string_view, 7> kSentenceFiles = {
-    "sentence_bert_config.json",       "sentence_roberta_config.json",
-    "sentence_distilbert_config.json", "sentence_camembert_config.json",
-    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json"};
+/// Arguments of the tokenizer that are followed as members of tokenizer_config.json are.
+constexpr std::array<std::string_view, 9> kFollowedArguments = {
+    "add_prefix_space",  "chat_template",          "do_lower_case",
+    "model_input_names", "model_max_length",       "split_special_tokens",
+    "strip_accents",     "tokenize_chinese_chars", "truncation_side"};
 
-/// A positive number of tokens. transformers writes 1e30 for "unlimited", which no integer holds.
-std::int64_t ReadLength(const JsonCursor& length) {
-  if (!length.value().is_number()) {
-    length.Fail("not a number");
-  }
-  const double value = length.value().get<double>();
-  if (value < 1) {
-    length.Fail("must be at least 1");
-  }
-  constexpr double kMost = 1e15;
-  return static_cast<std::int64_t>(std::min(value, kMost));
+/// Arguments that change no token of a text by itself, or say where files are downloaded from.
+constexpr std::array<std::string_view, 11> kIgnoredArguments = {
+    "cache_dir",      "clean_up_tokenization_spaces",
+    "force_download", "local_files_only",
+    "name_or_path",   "padding_side",
+    "revision",       "subfolder",
+    "token",          "trust_remote_code",
+    "use_fast"};
+
+void CheckProcessorArguments(const JsonCursor& arguments) {
+  arguments.ForEachMember([](const std::string& name, const JsonCursor& value) {
+    if (std::ranges::find(kFollowedArguments, name) == kFollowedArguments.end() &&
+        std::ranges::find(kIgnoredArguments, name) == kIgnoredArguments.end()) {
+      value.Fail("not supported: write it to tokenizer_config.json");
+    }
+  });
 }
 
 bool IsLowercase(const json& step) {
@@ -41,21 +45,59 @@ bool IsLowercase(const json& step) {
 
 SentenceBertConfig LoadSentenceBertConfig(const std::filesystem::path& model_dir) {
   SentenceBertConfig config;
-  for (const std::string_view name : kSentenceFiles) {
-    const std::filesystem::path file = model_dir / name;
-    if (!ModelFileExists(file)) {
-      continue;
+  const std::optional<std::filesystem::path> file = proto::FindSentenceBertFile(model_dir);
+  if (!file) {
+    return config;
+  }
+  config.origin = file->string();
+  config.root = ParseJsonFile(ReadModelFile(*file), config.origin);
+  config.is_of_modules = ModelFileExists(model_dir / "modules.json");
+  const JsonCursor root(config.root, config.origin);
+  if (const std::optional<JsonCursor> length = root.Find("max_seq_length")) {
+    config.max_seq_length = ReadLength(*length);
+  }
+  config.do_lower_case = root.Flag("do_lower_case", false);
+  for (const std::string_view name : {"processor_kwargs", "tokenizer_args"}) {
+    if (const std::optional<JsonCursor> arguments = root.Find(name);
+        arguments && config.is_of_modules) {
+      CheckProcessorArguments(*arguments);
+      config.processor_kwargs = arguments->value();
     }
-    config.origin = file.string();
-    const json document = ParseJsonFile(ReadModelFile(file), config.origin);
-    const JsonCursor root(document, config.origin);
-    if (const std::optional<JsonCursor> length = root.Find("max_seq_length")) {
-      config.max_seq_length = ReadLength(*length);
-    }
-    config.do_lower_case = root.Flag("do_lower_case", false);
-    break;
   }
   return config;
+}
+
+std::optional<JsonFile> ReadTokenizerConfigFile(const std::filesystem::path& model_dir) {
+  const std::filesystem::path file = model_dir / "tokenizer_config.json";
+  const SentenceBertConfig sentence = LoadSentenceBertConfig(model_dir);
+  const bool is_there = ModelFileExists(file);
+  if (!is_there && sentence.processor_kwargs.empty()) {
+    return std::nullopt;
+  }
+  JsonFile config = {.root = json::object(), .origin = file.string()};
+  if (is_there) {
+    config.root = ParseJsonFile(ReadModelFile(file), config.origin);
+  }
+  if (!sentence.processor_kwargs.empty()) {
+    if (!config.root.is_object()) {
+      JsonCursor(config.root, config.origin).Fail("not an object");
+    }
+    config.root.update(sentence.processor_kwargs);
+    config.origin += " with the processor_kwargs of " + sentence.origin;
+  }
+  return config;
+}
+
+std::int64_t ReadLength(const JsonCursor& length) {
+  if (!length.value().is_number()) {
+    length.Fail("not a number");
+  }
+  const double value = length.value().get<double>();
+  if (value < 1) {
+    length.Fail("must be at least 1");
+  }
+  constexpr double kMost = 1e15;
+  return static_cast<std::int64_t>(std::min(value, kMost));
 }
 
 void PutLowercaseFirst(json& document) {
@@ -79,18 +121,6 @@ void PutLowercaseFirst(json& document) {
     steps.insert(steps.begin(), json{{"type", "Lowercase"}});
     normalizer = {{"type", "Sequence"}, {"normalizers", std::move(steps)}};
   }
-}
-
-std::int64_t ReadTokenLimit(const std::filesystem::path& model_dir, std::int64_t usable_positions) {
-  std::optional<std::int64_t> limit = LoadSentenceBertConfig(model_dir).max_seq_length;
-  const std::filesystem::path file = model_dir / "tokenizer_config.json";
-  if (!limit && ModelFileExists(file)) {
-    const json document = ParseJsonFile(ReadModelFile(file), file.string());
-    if (const auto length = JsonCursor(document, file.string()).Find("model_max_length")) {
-      limit = ReadLength(*length);
-    }
-  }
-  return std::min(limit.value_or(usable_positions), usable_positions);
 }
 
 }  // namespace scorecast::coordinator

@@ -8,6 +8,7 @@
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
 #include "coordinator/text/files/read_added_tokens.h"
+#include "coordinator/text/files/sentence_bert_config.h"
 #include "coordinator/text/unicode/unicode_classes.h"
 #include "coordinator/text/unicode/utf8.h"
 
@@ -87,9 +88,9 @@ void TokenizerConfig::MarkEscapable(AddedToken& token) const {
 TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& model_dir) {
   TokenizerConfig config;
   bool has_decoder = false;
-  const std::filesystem::path config_file = model_dir / "tokenizer_config.json";
-  ReadFile(config_file, [&](const JsonCursor& root) {
-    config.origin = config_file.string();
+  if (const std::optional<JsonFile> file = ReadTokenizerConfigFile(model_dir)) {
+    const JsonCursor root(file->root, file->origin);
+    config.origin = file->origin;
     config.add_bos_token = ReadSwitch(root, "add_bos_token");
     config.add_eos_token = ReadSwitch(root, "add_eos_token");
     config.add_prefix_space = ReadSwitch(root, "add_prefix_space");
@@ -104,7 +105,7 @@ TokenizerConfig LoadTokenizerConfig(const std::filesystem::path& model_dir) {
     if (const std::optional<JsonCursor> chat_template = root.Find("chat_template")) {
       AppendChatTemplate(*chat_template, config.chat_templates);
     }
-  });
+  }
   ReadFile(model_dir / "special_tokens_map.json", [&](const JsonCursor& root) {
     ReadNamedTokens(root, config.named_tokens);
     if (!config.bos_token) {

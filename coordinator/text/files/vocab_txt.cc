@@ -11,6 +11,7 @@
 
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
+#include "coordinator/text/files/sentence_bert_config.h"
 #include "coordinator/text/unicode/unicode_classes.h"
 #include "coordinator/text/unicode/utf8.h"
 #include "proto/base/error.h"
@@ -118,12 +119,13 @@ json Place(const char* kind, const std::string& id, int type) {
 
 json TokenizerJsonOfVocabTxt(const std::filesystem::path& model_dir) {
   const std::filesystem::path vocab_file = model_dir / "vocab.txt";
-  const std::filesystem::path config_file = model_dir / "tokenizer_config.json";
   const std::filesystem::path map_file = model_dir / "special_tokens_map.json";
-  const json config_document = ReadObject(config_file);
+  const JsonFile config = ReadTokenizerConfigFile(model_dir).value_or(
+      JsonFile{json::object(), (model_dir / "tokenizer_config.json").string()});
+  const JsonCursor config_root(config.root, config.origin);
+  config_root.Find("");  // Throws if it is no object.
   const json map_document = ReadObject(map_file);
-  return TokenizerJsonOfVocabTxt(ReadModelFile(vocab_file), vocab_file.string(),
-                                 JsonCursor(config_document, config_file.string()),
+  return TokenizerJsonOfVocabTxt(ReadModelFile(vocab_file), vocab_file.string(), config_root,
                                  JsonCursor(map_document, map_file.string()));
 }
 

@@ -35,6 +35,15 @@ struct TokenTemplate {
     return Tokens(std::ranges::find(single, Part::Kind::kFirst, &Part::kind), single.end());
   }
 
+  /// The same places of texts, with the same types, without any token.
+  TokenTemplate WithoutTokens() const {
+    TokenTemplate bare = *this;
+    for (Parts* parts : {&bare.single, &bare.pair}) {
+      std::erase_if(*parts, [](const Part& part) { return part.kind == Part::Kind::kToken; });
+    }
+    return bare;
+  }
+
   /// How many tokens are added.
   static std::int64_t AddedTokens(const Parts& parts) {
     return std::ranges::count(parts, Part::Kind::kToken, &Part::kind);

@@ -1,5 +1,8 @@
 #include "coordinator/chat/chat_tokens.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -71,6 +74,18 @@ TEST(ChatTokens, TooManyTokensAreAFault) {
   EXPECT_EQ(tokens.Encode(text, {.max_tokens = 4}).value().size(), 4U);
   for (const std::int64_t limit : {1, 3}) {
     EXPECT_EQ(tokens.Encode(text, {.max_tokens = limit}).error(), EncodeFault::kTooManyTokens);
+  }
+}
+
+TEST(ChatTokens, EndWithEnoughTokens) {
+  const ControlTokenizer tokenizer;
+  const MarkedText text = Marked({{"<a>xy<ab>", false}, {"z", true}, {"<ab>", false}});
+  const Ids whole = ChatTokens(tokenizer).Encode(text, {}).value();
+  ASSERT_EQ(whole, (Ids{300, 'x', 'y', 301, 'z', 301}));
+  for (const std::int64_t enough : {1, 2, 3, 4, 6, 7}) {
+    const Ids ids = ChatTokens(tokenizer).Encode(text, {.enough_tokens = enough}).value();
+    ASSERT_GE(ids.size(), std::min<std::size_t>(whole.size(), static_cast<std::size_t>(enough)));
+    EXPECT_TRUE(std::equal(ids.begin(), ids.end(), whole.begin())) << enough;
   }
 }
 

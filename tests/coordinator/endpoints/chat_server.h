@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "coordinator/chat/chat_prompts.h"
+#include "coordinator/chat/text_messages.h"
 #include "coordinator/request/server_options.h"
 #include "tests/coordinator/fake_tokenizer.h"
 
@@ -23,6 +25,19 @@ inline ServerOptions WithChat(ServerOptions options = {}) {
           .value(),
       tokenizer, "test", "a test");
   return options;
+}
+
+/// A template for texts that are messages: "[role:text]" for each.
+inline constexpr char kMessagesTemplate[] =
+    "{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}";
+
+/// `tokenizer` must outlive the result.
+inline std::shared_ptr<const TextMessages> MakeMessages(
+    const Tokenizer& tokenizer, const std::string& chat_template = kMessagesTemplate) {
+  return std::make_shared<const TextMessages>(
+      std::make_shared<const ChatPrompts>(ChatTemplate::Parse(chat_template, {}).value(), tokenizer,
+                                          "test", "a test"),
+      MessageRules{.format = MessageRules::Format::kFlat});
 }
 
 }  // namespace scorecast::coordinator

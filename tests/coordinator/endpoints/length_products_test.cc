@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +124,35 @@ TEST(LengthProducts, OfAPromptAndTexts) {
   server.config_.max_position_embeddings = 64;
   body["truncate"] = true;
   EXPECT_EQ(FaultOf(EmbeddingsEndpoint(), body, server), "none");
+}
+
+TEST(LengthProducts, OfASystemMessageAndTexts) {
+  EmbeddingServer server;
+  MakeLong(server);
+  server.options_.messages = MakeMessages(*server.tokenizer_);
+  json body = {{"prompt", std::string(60'000, 'p')}, {"input", {"a", "b"}}};
+  EXPECT_EQ(FaultOf(EmbeddingsEndpoint(), body, server), "none");
+  body["input"] = std::vector<std::string>(280, "a");
+  EXPECT_EQ(FaultOf(EmbeddingsEndpoint(), body, server), "413 prompt_too_long prompt");
+}
+
+TEST(LengthProducts, OfAQueryAndDocumentsThatAreMessages) {
+  PairServer server;
+  MakeLong(server);
+  server.options_.reranker =
+      std::make_shared<const Reranker>(Reranker::Parts{.name = "chat",
+                                                       .reason = "a test",
+                                                       .prompt = std::nullopt,
+                                                       .messages = MakeMessages(*server.tokenizer_),
+                                                       .labels = proto::LabelList{0},
+                                                       .formula = ScoreFormula::OfHead()});
+  EXPECT_EQ(FaultOf(RerankEndpoint(), RerankBody(60'000, 2), server), "none");
+  // Also if little is left of the query.
+  json body = RerankBody(60'000, 280);
+  body["truncate_prompt_tokens"] = 10;
+  EXPECT_EQ(FaultOf(RerankEndpoint(), body, server), "413 query_too_long query");
+  body["max_tokens_per_query"] = 10;
+  EXPECT_EQ(FaultOf(RerankEndpoint(), body, server), "none");
 }
 
 TEST(LengthProducts, OfEmbeddingsThatAreKeptForAShorterAnswer) {

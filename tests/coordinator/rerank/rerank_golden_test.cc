@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/rerank/rerank_prompts.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "tests/coordinator/text/json_lines.h"
@@ -31,7 +32,7 @@ void Check(const std::string& name, const std::filesystem::path& tokenizer_dir,
       LoadTokenizer(tokenizer_dir, ControlTokensOfTemplates({}));
   ASSERT_NE(tokenizer, nullptr);
   const proto::ModelConfig config = {.vocab_size = tokenizer->vocab_size()};
-  const LoadedReranker loaded = LoadReranker(tokenizer_dir, name, config, tokenizer.get());
+  const LoadedReranker loaded = LoadReranker(tokenizer_dir, name, config, tokenizer.get(), {});
   ASSERT_TRUE(loaded.reranker) << loaded.no_reranker_reason;
   const Reranker& reranker = *loaded.reranker;
   const std::vector<nlohmann::json> cases = ReadJsonLines(kGolden / "cases.jsonl");

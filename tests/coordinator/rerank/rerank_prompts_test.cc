@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/chat/chat_prompts.h"
 #include "coordinator/rerank/rerank_template.h"
 #include "tests/coordinator/text/loaded_tokenizer.h"
 #include "tests/coordinator/text/tokenizer_texts.h"
@@ -171,7 +172,7 @@ class ChatPrompts : public testing::Test {
       LoadTokenizer(kChat, ControlTokensOfTemplates("qwen3-reranker"));
   proto::ModelConfig config_ = {.vocab_size = tokenizer_->vocab_size()};
   std::shared_ptr<const Reranker> reranker_ =
-      LoadReranker(kChat, "qwen3-reranker", config_, tokenizer_.get()).reranker;
+      LoadReranker(kChat, "qwen3-reranker", config_, tokenizer_.get(), {}).reranker;
   ItemPrompts prompts_ = RerankPrompts(*reranker_, "when is it open", std::nullopt).value();
 };
 

@@ -13,6 +13,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/chat/chat_prompts.h"
+#include "coordinator/chat/text_messages.h"
 #include "proto/base/error.h"
 #include "tests/reference/directories.h"
 #include "tests/reference/temp_directory.h"
@@ -88,7 +90,8 @@ class Rerankers : public testing::Test {
   TokenId Id(const std::string& label) const { return tokenizer_->SingleToken(label).value(); }
 
   LoadedReranker Load(const std::string& flag = "") {
-    return LoadReranker(dir_, flag, config_, tokenizer_.get());
+    return LoadReranker(dir_, flag, config_, tokenizer_.get(),
+                        LoadChatPrompts(dir_, {}, tokenizer_.get()));
   }
 
   std::string Name(const std::string& flag = "") {
@@ -284,10 +287,7 @@ TEST_F(Rerankers, AQwen3ModelThatMayBeARerankerGetsItsTemplate) {
   EXPECT_EQ(loaded.reranker->reason(),
             "nothing says that the model is a reranker that is known, but qwen3 models with its "
             "vocabulary may be");
-  config_.num_labels = 1;
-  EXPECT_EQ(Name(), "qwen3-reranker");
   SetUpModel("other-vocabulary", "qwen3", "gemma");
-  config_.num_labels = 0;
   EXPECT_EQ(Name(), "yes-no");
 }
 
@@ -318,6 +318,134 @@ TEST_F(Rerankers, AHeadWithOneClassIsUsed) {
   Write("config.json", R"({"sentence_transformers":
       {"activation_fn": "torch.nn.modules.linear.Identity"}})");
   EXPECT_EQ(Load().reranker->FormulaText(), "true");
+}
+
+/// The members of a sentence_bert_config.json.
+Json Module(const std::string& task, const std::string& output, bool has_message) {
+  const Json forward = {{"method", "forward"}, {"method_output_name", "logits"}};
+  Json config = {{"transformer_task", task},
+                 {"modality_config", {{"text", forward}}},
+                 {"module_output_name", output}};
+  if (has_message) {
+    config["modality_config"]["message"] = forward;
+  }
+  return config;
+}
+
+/// Directories of decoders as sentence-transformers saves its cross-encoders.
+class CrossEncoders : public Rerankers {
+ protected:
+  void SetUpCrossEncoder(const std::string& name, bool has_message) {
+    SetUpModel(name, "qwen3");
+    config_.max_position_embeddings = 100;
+    Write("modules.json",
+          Json::array({{{"idx", 0},
+                        {"path", ""},
+                        {"type", "sentence_transformers.base.modules.transformer.Transformer"}}})
+              .dump());
+    WriteSettings();
+    Write("sentence_bert_config.json",
+          Module("sequence-classification", "scores", has_message).dump());
+    config_.num_labels = 1;
+  }
+  void WriteSettings(const Json& more = Json::object()) {
+    Json settings = {{"model_type", "CrossEncoder"}, {"prompts", Json::object()}};
+    settings.update(more);
+    Write("config_sentence_transformers.json", settings.dump());
+  }
+};
+
+TEST_F(CrossEncoders, OfOneClassGetTheTokenizersPair) {
+  SetUpCrossEncoder("Qwen3-Reranker-0.6B", /*has_message=*/false);
+  Write("chat_template.jinja", kJudge);
+  const LoadedReranker loaded = Load();
+  ASSERT_TRUE(loaded.reranker);
+  EXPECT_EQ(loaded.reranker->name(), kPairTemplate) << "neither name nor template count";
+  EXPECT_TRUE(loaded.reranker->is_pair());
+  EXPECT_EQ(loaded.reranker->messages(), nullptr);
+  EXPECT_FALSE(loaded.reranker->is_guess());
+  EXPECT_EQ(loaded.reranker->FormulaText(), "sigmoid(true)");
+  EXPECT_EQ(loaded.reranker->labels(), proto::LabelList{0});
+  EXPECT_EQ(loaded.reranker->max_pair_tokens(), 100);
+  Write("tokenizer_config.json", R"({"model_max_length": 50})");
+  EXPECT_EQ(Load().reranker->max_pair_tokens(), 50);
+  EXPECT_EQ(Name("yes-no"), "yes-no");
+  EXPECT_EQ(Name("qwen3-reranker"), "qwen3-reranker");
+}
+
+TEST_F(CrossEncoders, OfOneClassGetMessages) {
+  SetUpCrossEncoder("a1b2c3", /*has_message=*/true);
+  Write("chat_template.jinja", kChatTurns);
+  const LoadedReranker loaded = Load();
+  ASSERT_TRUE(loaded.reranker);
+  EXPECT_EQ(loaded.reranker->name(), "chat_template.jinja");
+  EXPECT_NE(loaded.reranker->messages(), nullptr);
+  EXPECT_TRUE(loaded.reranker->is_pair());
+  EXPECT_TRUE(loaded.reranker->takes_instruction());
+  EXPECT_EQ(loaded.reranker->default_instruction(), "");
+  WriteSettings({{"activation_fn", "torch.nn.modules.linear.Identity"},
+                 {"prompts", {{"web", "Find it"}}},
+                 {"default_prompt_name", "web"}});
+  EXPECT_EQ(Load().reranker->default_instruction(), "Find it");
+  EXPECT_EQ(Load().reranker->FormulaText(), "true");
+  WriteSettings({{"default_prompt_name", "web"}});
+  EXPECT_THAT(Fault(), HasSubstr("config_sentence_transformers.json: default_prompt_name: names no "
+                                 "prompt"));
+}
+
+TEST_F(CrossEncoders, WhoseTemplateTakesNoPairsDoNotRerank) {
+  SetUpCrossEncoder("a1b2c3", /*has_message=*/true);
+  EXPECT_THAT(Name(),
+              HasSubstr("modality_config.message: the model directory has no chat template"));
+  Write("chat_template.jinja", "{{ messages[0].content }}");
+  EXPECT_EQ(Name(),
+            "off: chat_template.jinja renders no text of messages of the role document: "
+            "give --rerank-template");
+  EXPECT_EQ(Name("qwen3-reranker"), "qwen3-reranker");
+  // A prompt that the name tells is none that sentence-transformers contradicts.
+  SetUpCrossEncoder("Qwen3-Reranker-0.6B", /*has_message=*/true);
+  Write("chat_template.jinja", "{{ messages[0].content }}");
+  EXPECT_EQ(Name(), "qwen3-reranker");
+}
+
+TEST_F(CrossEncoders, BeforeModulesFollowTheirChatTemplate) {
+  SetUpModel("Qwen3-Reranker-0.6B-seq-cls", "qwen3");
+  config_.num_labels = 1;
+  Write("config.json", R"({"sentence_transformers": {"version": "4.1.0"}})");
+  EXPECT_EQ(Name(), kPairTemplate);
+  Write("chat_template.jinja", kOrdinary);
+  EXPECT_EQ(Name(), "chat_template.jinja");
+  Write("chat_template.jinja", "{% include 'x' %}");
+  EXPECT_EQ(Name(), "qwen3-reranker") << "told by the name";
+}
+
+// Nothing says what the prompt of such a classifier is, but sentence-transformers takes any.
+TEST_F(CrossEncoders, MayBeAnyClassifierOfOneClass) {
+  SetUpModel("f16fc5d5", "qwen3");
+  config_.num_labels = 1;
+  EXPECT_EQ(Name(), kPairTemplate);
+  Write("chat_template.jinja", kOrdinary);
+  EXPECT_EQ(Name(), "chat_template.jinja");
+  Write("chat_template.jinja", kJudge);
+  EXPECT_EQ(Name(), "qwen3-reranker") << "a chat template of the directory has its text";
+}
+
+TEST_F(CrossEncoders, WithALogitScoreGetMessages) {
+  SetUpModel("qwen3-reranker", "qwen3");
+  WriteLogitScore("no", "yes");  // Labels of no template.
+  WriteSettings();
+  Write("chat_template.jinja", kChatTurns + "Think.");
+  EXPECT_THAT(Name(), HasSubstr("off: ")) << "an unknown prompt";
+  Write("sentence_bert_config.json", Module("text-generation", "causal_logits", true).dump());
+  const LoadedReranker loaded = Load();
+  ASSERT_TRUE(loaded.reranker);
+  EXPECT_EQ(loaded.reranker->name(), "chat_template.jinja");
+  EXPECT_EQ(loaded.reranker->FormulaText(), "sigmoid(true - false)");
+  EXPECT_EQ(loaded.reranker->labels(), (proto::LabelList{Id("no"), Id("yes")}));
+  WriteLogitScore("yes");
+  EXPECT_EQ(Load().reranker->FormulaText(), "sigmoid(true)");
+  Write("sentence_bert_config.json", Module("text-generation", "causal_logits", false).dump());
+  EXPECT_EQ(Name(), kPairTemplate);
 }
 
 TEST_F(Rerankers, AHeadWithSeveralClassesCannot) {

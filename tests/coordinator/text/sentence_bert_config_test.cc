@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/text/files/transformer_module.h"
 #include "coordinator/text/tokenizer.h"
 #include "proto/base/error.h"
 #include "tests/reference/temp_directory.h"

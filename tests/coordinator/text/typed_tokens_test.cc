@@ -398,6 +398,34 @@ TEST(Prompt, AndATextHaveTheTokensOfOneText) {
   }
 }
 
+TEST(Texts, MayHaveNoneOfTheTokenizersTokens) {
+  const auto tokenizer = Small(kStandard);
+  const TypedOptions bare = {.adds_tokens = false};
+  const auto text = EncodeTyped(*tokenizer, "a b", bare);
+  EXPECT_EQ(text->ids, tokenizer->Encode("a b"));
+  const auto whole = EncodeTyped(*tokenizer, "a", "b b");
+  const auto pair = EncodeTyped(*tokenizer, "a", "b b", bare);
+  Ids joined = tokenizer->Encode("a");
+  for (const TokenId id : tokenizer->Encode("b b")) {
+    joined.push_back(id);
+  }
+  EXPECT_EQ(pair->ids, joined);
+  EXPECT_LT(pair->ids.size(), whole->ids.size());
+  EXPECT_EQ(pair->types.front(), whole->types.front());
+  EXPECT_EQ(pair->types.back(), whole->types.back());
+  // The room of the tokens is the texts'.
+  const auto cut = EncodeTyped(
+      *tokenizer, "a b c",
+      {.truncation = {.max_length = 2, .strategy = Strategy::kLongestFirst}, .adds_tokens = false});
+  EXPECT_EQ(cut->ids, tokenizer->Encode("a b"));
+  const TextPrompt prompt =
+      TextPrompt::Make(*tokenizer, "b b ", SpecialTokensInText::kAllow, {}, /*adds_tokens=*/false)
+          .value();
+  const auto prompted = EncodeTyped(*tokenizer, "c", {.prompt = &prompt, .adds_tokens = false});
+  EXPECT_EQ(prompted->ids, tokenizer->Encode("b b c"));
+  EXPECT_EQ(prompted->first_row_after_prompt, 2);
+}
+
 TEST(Texts, ThatCannotBeEncodedAreNamed) {
   const auto tokenizer = Small(kStandard);
   const auto pair = EncodeTyped(*tokenizer, "a", "b b b", {.limits = {.max_tokens = 2}});

@@ -10,6 +10,7 @@
 #include "coordinator/embeddings/embedding_values.h"
 #include "coordinator/endpoints/embeddings/embeddings_endpoint.h"
 #include "proto/scorecast.pb.h"
+#include "tests/coordinator/endpoints/chat_server.h"
 #include "tests/coordinator/endpoints/embeddings/embedding_server.h"
 
 namespace scorecast::coordinator {
@@ -337,6 +338,69 @@ TEST(Embeddings, WhatCannotBeDoneIsRefusedByName) {
   const Server server;
   EXPECT_EQ(server.Fault(R"({"input":"a","late_chunking":true})"), "not_supported late_chunking");
   EXPECT_EQ(server.Fault(R"({"input":"a","late_chunking":false})"), "none");
+}
+
+TEST(Embeddings, TextsMayBeMessages) {
+  Server server;
+  server.options_.messages = MakeMessages(*server.tokenizer_);
+  server.options_.embedder.prompts = EmbeddingPrompts(Prompts{{"query", "find"}, {"document", ""}});
+  server.options_.embedder.pools_prompt = false;
+  const auto rendered = [&](const std::string& text) {
+    return server.VectorOf(server.tokenizer_->Encode(text));
+  };
+  EXPECT_EQ(server.First(R"({"input":"ab"})"), rendered("[user:ab]"));
+  EXPECT_EQ(server.First(R"({"input":"ab","prompt_name":"document"})"), rendered("[user:ab]"));
+  EXPECT_EQ(server.First(R"({"input":"ab","prompt_name":"query"})"),
+            rendered("[system:find][user:ab]"));
+  EXPECT_EQ(server.First(R"({"input":"ab","prompt":"why"})"), rendered("[system:why][user:ab]"));
+  EXPECT_EQ(server.First(R"({"input":[97,98]})"), server.VectorOf({97, 98})) << "ids are none";
+  EXPECT_EQ(server.First(R"({"input":"abcdef","truncate_prompt_tokens":10})"),
+            rendered("[user:abc]"))
+      << "the template's end is written back";
+  EXPECT_EQ(server.Fault(R"({"input":")" + std::string(60, 'a') + "\"}"),
+            "context_length_exceeded input");
+  server.options_.messages =
+      MakeMessages(*server.tokenizer_, "{{ raise_exception('no ' + messages[0].content) }}");
+  const auto refused = server.Prepare(EmbeddingsEndpoint(), R"({"input":["a"]})");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().reason, "not_rendered");
+  EXPECT_EQ(refused.error().message, "The chat template cannot render input: \"no a\".");
+}
+
+TEST(Embeddings, QueriesAndDocumentsMayHaveLimitsOfTheirOwn) {
+  Server server;
+  server.options_.transformer.query_length = 5;
+  server.options_.transformer.document_length = 6;
+  const auto text_of = [&](const std::string& fields) {
+    const auto prepared = ValueOrFail(server.Prepare(
+        EmbeddingsEndpoint(), R"({"input":"abcdefgh","truncate":true)" + fields + "}"));
+    return server.tokenizer_->Decode(prepared.sequences[0].tokens);
+  };
+  const auto whole = [&](const std::string& text) {
+    return server.tokenizer_->Decode(server.tokenizer_->EncodeWithAdded(text));
+  };
+  EXPECT_EQ(text_of(""), whole("abcdefgh"));
+  EXPECT_EQ(text_of(R"(,"input_type":"query")"), whole("abc"));
+  EXPECT_EQ(text_of(R"(,"task":"retrieval.query")"), whole("abc"));
+  EXPECT_EQ(text_of(R"(,"input_type":"document")"), whole("abcd"));
+  EXPECT_EQ(text_of(R"(,"prompt_name":"query")"), whole("abcdefgh"))
+      << "the name of a prompt does not say what the text is for";
+  EXPECT_EQ(text_of(R"(,"input_type":"query","truncate_prompt_tokens":7)"), whole("abcde"))
+      << "the request's own limit";
+  EXPECT_EQ(server.Fault(R"({"input":"abcdefgh","input_type":"query"})"),
+            "context_length_exceeded input");
+  EXPECT_EQ(server.First(R"({"input":[1,2,3,4,5,6,7],"input_type":"query"})"),
+            server.VectorOf({1, 2, 3, 4, 5, 6, 7}))
+      << "ids are taken as they are";
+}
+
+TEST(Embeddings, TheTokenizerMayAddNothing) {
+  Server server;
+  server.options_.transformer.adds_tokens = false;
+  server.options_.embedder.prompts = EmbeddingPrompts(Prompts{{"query", "q:"}});
+  EXPECT_EQ(server.First(R"({"input":"ab"})"), server.VectorOf(server.tokenizer_->Encode("ab")));
+  EXPECT_EQ(server.First(R"({"input":"ab","prompt_name":"query"})"),
+            server.VectorOf(server.tokenizer_->Encode("q:ab")));
 }
 
 }  // namespace embeddings_test

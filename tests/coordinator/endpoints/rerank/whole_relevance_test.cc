@@ -1,8 +1,12 @@
-// Rerank requests to classifiers that read whole texts: each document is a pair with the query, or
-// a prompt of the rerank template.
+// Rerank requests to classifiers: each document is a pair with the query, as the tokenizer makes it
+// or as messages, or a prompt of the rerank template that is read as a whole.
 
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -11,6 +15,7 @@
 
 #include "coordinator/endpoints/rerank/rerank_endpoint.h"
 #include "coordinator/endpoints/score/score_endpoint.h"
+#include "tests/coordinator/endpoints/chat_server.h"
 #include "tests/coordinator/endpoints/rerank/test_reranker.h"
 #include "tests/coordinator/endpoints/whole_text_server.h"
 
@@ -206,6 +211,137 @@ TEST(PromptRelevance, APromptIsOneText) {
       server.FaultOf(RerankEndpoint(),
                      Body("ab", {"xyz"}, {{"truncate", false}, {"truncate_prompt_tokens", 5}})),
       "413 document_too_long documents[0]");
+}
+
+Ids Bytes(const std::string& text) {
+  Ids ids;
+  for (const char byte : text) {
+    ids.push_back(static_cast<unsigned char>(byte));
+  }
+  return ids;
+}
+
+/// A reranker whose texts are messages.
+std::shared_ptr<const Reranker> MessageReranker(const Tokenizer& tokenizer,
+                                                const std::string& instruction = "") {
+  return std::make_shared<const Reranker>(Reranker::Parts{.name = "chat",
+                                                          .reason = "a test",
+                                                          .default_instruction = instruction,
+                                                          .prompt = std::nullopt,
+                                                          .messages = MakeMessages(tokenizer),
+                                                          .labels = proto::LabelList{0},
+                                                          .formula = ScoreFormula::OfHead()});
+}
+
+TEST(MessageRelevance, QueryAndDocumentAreMessages) {
+  PairServer server;
+  server.options_.reranker = MessageReranker(*server.tokenizer_);
+  const auto tokens = [&](const json& more) {
+    return TokensOf(server.Prepared(RerankEndpoint(), Body("qr", {"ab", ""}, more)));
+  };
+  EXPECT_EQ(tokens(json::object()),
+            (std::vector<Ids>{Bytes("[query:qr][document:ab]"), Bytes("[query:qr][document:]")}));
+  EXPECT_EQ(tokens({{"instruction", "why"}})[0], Bytes("[system:why][query:qr][document:ab]"));
+  EXPECT_EQ(tokens({{"truncate_prompt_tokens", 22}})[0], Bytes("[query:qr][document:a]"))
+      << "the template's end is written back";
+  EXPECT_EQ(tokens({{"max_tokens_per_query", 1}, {"max_tokens_per_doc", 1}})[0],
+            Bytes("[query:q][document:a]"));
+  EXPECT_THAT(server.Prepared(RerankEndpoint(), Body("q", {"a"})).sequences[0].token_types,
+              IsEmpty());
+  server.options_.reranker = MessageReranker(*server.tokenizer_, "default");
+  EXPECT_EQ(tokens(json::object())[0], Bytes("[system:default][query:qr][document:ab]"));
+}
+
+TEST(MessageRelevance, FaultsAreNamed) {
+  PairServer server;
+  server.options_.reranker = MessageReranker(*server.tokenizer_);
+  EXPECT_EQ(
+      server.FaultOf(RerankEndpoint(), Body("q", {"a"}, {{"truncation_strategy", "only_second"}})),
+      "400 not_supported truncation_strategy");
+  EXPECT_EQ(server.FaultOf(RerankEndpoint(),
+                           Body("q", {"a"}, {{"truncation_strategy", "longest_first"}})),
+            "none");
+  EXPECT_EQ(
+      server.FaultOf(RerankEndpoint(), Body("q", {std::string(100, 'a')}, {{"truncate", false}})),
+      "413 document_too_long documents[0]");
+}
+
+TEST(MessageRelevance, ItemsAreMessagesIfAllTextsAre) {
+  PairServer server;
+  const json body = {{"query", "q"}, {"items", {"a", "b"}}};
+  EXPECT_EQ(TokensOf(server.Prepared(ScoreEndpoint(), body))[0], Pair("q", "a"));
+  server.options_.messages = MakeMessages(*server.tokenizer_);
+  EXPECT_EQ(TokensOf(server.Prepared(ScoreEndpoint(), body)),
+            (std::vector<Ids>{Bytes("[query:q][document:a]"), Bytes("[query:q][document:b]")}));
+  server.options_.messages = MakeMessages(*server.tokenizer_, "{{ messages[0].content }}");
+  EXPECT_EQ(server.FaultOf(ScoreEndpoint(), body), "400 not_rendered items[0]");
+}
+
+/// A decoder with one class. Its tokenizer puts 259 before and 0 behind each text.
+struct DecoderServer : CheckingServer {
+  explicit DecoderServer(std::shared_ptr<const TextMessages> messages = nullptr,
+                         std::int64_t max_pair_tokens = 64) {
+    config_.architecture = "Qwen3ForSequenceClassification";
+    config_.num_labels = 1;
+    options_.reranker =
+        std::make_shared<const Reranker>(Reranker::Parts{.name = std::string(kPairTemplate),
+                                                         .reason = "a test",
+                                                         .prompt = std::nullopt,
+                                                         .messages = std::move(messages),
+                                                         .max_pair_tokens = max_pair_tokens,
+                                                         .labels = proto::LabelList{0},
+                                                         .formula = ScoreFormula::OfHead()});
+  }
+
+  PreparedRequest Prepared(const json& body) const {
+    SCOPED_TRACE(body);
+    return ValueOrFail(PrepareBody(RerankEndpoint(), body.dump(), context()));
+  }
+};
+
+std::vector<std::int32_t> RowsOf(const proto::PackedSequence& sequence) {
+  std::vector<std::int32_t> rows;
+  for (const proto::RowRead& read : sequence.reads) {
+    EXPECT_FALSE(read.is_pooled());
+    rows.push_back(read.row);
+  }
+  return rows;
+}
+
+TEST(DecoderRelevance, PairsAreBlocksBehindTheQuery) {
+  const DecoderServer server;
+  const PreparedRequest prepared = server.Prepared(Body("q", {"ab", "", "c"}));
+  ASSERT_EQ(prepared.sequences.size(), 1U);
+  const proto::PackedSequence& sequence = prepared.sequences[0];
+  EXPECT_THAT(sequence.AllTokens(), ElementsAre(kBos, 'q', 0, kBos, 'a', 'b', 0, 0, 'c', 0));
+  EXPECT_THAT(RowsOf(sequence), ElementsAre(6, 7, 9));
+  EXPECT_THAT(sequence.label_lists, ElementsAre(proto::LabelList{0}));
+  EXPECT_EQ(prepared.readout->prompt_tokens, 10) << "the query counts once";
+}
+
+TEST(DecoderRelevance, APairWhoseQueryIsCutStandsAlone) {
+  const DecoderServer server(nullptr, /*max_pair_tokens=*/10);
+  const PreparedRequest prepared = server.Prepared(Body("abcd", {"stuvwxyz", "s"}));
+  ASSERT_EQ(prepared.sequences.size(), 2U);
+  EXPECT_EQ(prepared.sequences[0].AllTokens(), Pair("abc", "stu"));
+  EXPECT_EQ(prepared.sequences[1].AllTokens(), Pair("abcd", "s"));
+  EXPECT_THAT(RowsOf(prepared.sequences[0]), ElementsAre(9));
+  EXPECT_EQ(server.Prepared(Body("abcd", {"stuvwxyz"}, {{"truncation_strategy", "only_second"}}))
+                .sequences[0]
+                .AllTokens(),
+            Pair("abcd", "st"));
+}
+
+TEST(DecoderRelevance, MessagesAreBlocksBehindWhatTheyBeginWith) {
+  const FakeTokenizer tokenizer({});
+  const DecoderServer server(MakeMessages(tokenizer));
+  const PreparedRequest prepared = server.Prepared(Body("q", {"ab", "c"}, {{"instruction", "i"}}));
+  ASSERT_EQ(prepared.sequences.size(), 1U);
+  EXPECT_EQ(prepared.sequences[0].AllTokens(), Bytes("[system:i][query:q][document:ab]c]"));
+  EXPECT_THAT(RowsOf(prepared.sequences[0]), ElementsAre(31, 33));
+  // The last document is cut, and the template's end is written back.
+  const PreparedRequest cut = server.Prepared(Body("q", {"abc"}, {{"truncate_prompt_tokens", 22}}));
+  EXPECT_EQ(cut.sequences[0].AllTokens(), Bytes("[query:q][document:ab]"));
 }
 
 }  // namespace whole_relevance_test
