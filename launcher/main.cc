@@ -391,6 +391,16 @@ int main(int argc, char** argv) {
   inspect->add_option("--ranks", inspect_flags.ranks, "Ranks to split the model over")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
+  CLI::Option* const keys = inspect->add_flag(
+      "--keys", inspect_flags.keys,
+      "Prints the keys of the model's files, and whether each is followed, has no effect, is "
+      "refused, or is read by nobody. Its directory may follow without --model");
+  CLI::Option* const model = inspect->get_option("--model");
+  CLI::Option* const model_of_keys =
+      inspect->add_option("DIR", inspect_flags.engine.model, "The model directory, with --keys")
+          ->needs(keys)
+          ->excludes(model);
+  model->required(false);
   AddInspectHostsFlags(*inspect, inspect_flags.hosts);
 
   if (argc > 1 && argv[1] == std::string_view("supervise")) {
@@ -411,7 +421,13 @@ int main(int argc, char** argv) {
     return Guarded(true, [&] { return RunTokenizeCommand(tokenize_flags); });
   }
   if (*inspect) {
-    return Guarded(true, [&] { return RunInspectCommand(inspect_flags); });
+    return Guarded(true, [&] {
+      if (model->count() + model_of_keys->count() == 0) {
+        throw scorecast::proto::StartupError("--model is required (see --help)");
+      }
+      return inspect_flags.keys ? RunInspectKeysCommand(inspect_flags)
+                                : RunInspectCommand(inspect_flags);
+    });
   }
   if (*reload) {
     return Guarded(true, [&] { return RunReloadCommand(reload_flags); });

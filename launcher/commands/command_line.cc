@@ -274,6 +274,12 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
                  "directory")
       ->type_name("NAME=TEXT")
       ->allow_extra_args(false);
+  app.add_option("--ignore-config-key", flags.ignored_keys,
+                 "Key of a file in the model directory for which the model would be refused: the "
+                 "model is loaded as if the file did not have the key; may be repeated. For "
+                 "example sentence_bert_config.json:query_expansion")
+      ->type_name("FILE:KEY")
+      ->allow_extra_args(false);
   app.add_option_function<std::string>(
          "--generation-config",
          [&flags](const std::string& name) { flags.reads_generation_config = name == "auto"; },

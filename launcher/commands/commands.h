@@ -82,6 +82,7 @@ struct InspectHostsFlags {
 struct InspectFlags {
   EngineFlags engine;
   int ranks = 1;
+  bool keys = false;  ///< Prints what becomes of the keys of the model's files, and nothing else.
   InspectHostsFlags hosts;
 };
 
@@ -110,6 +111,8 @@ int RunFrontCommand(const FrontFlags& flags);
 /// Runs a service and starts it again when it fails.
 int RunSuperviseCommand(const SuperviseFlags& flags);
 int RunInspectCommand(const InspectFlags& flags);
+/// The same for --keys.
+int RunInspectKeysCommand(const InspectFlags& flags);
 int RunTokenizeCommand(const TokenizeFlags& flags);
 /// Prints a fresh key, and then the line for the file of keys.
 int RunNewKeyCommand(const std::string& name);

@@ -320,7 +320,8 @@ int RunInspectCommand(const InspectFlags& flags) {
   std::vector<std::string> obstacles;
   std::optional<proto::ModelConfig> config;
   Attempt(obstacles, [&] {
-    config = proto::LoadModelConfig(flags.engine.model, TaskFromFlag(flags.engine.task));
+    config = proto::LoadModelConfig(flags.engine.model, TaskFromFlag(flags.engine.task),
+                                    IgnoredKeysOf(flags.engine));
   });
   std::optional<std::unique_ptr<coordinator::Tokenizer>> tokenizer;
   if (std::error_code ignored;

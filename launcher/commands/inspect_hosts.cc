@@ -87,7 +87,8 @@ std::vector<CostCalibration> ReadCalibrations(const InspectFlags& flags) {
 Cluster ClusterOf(const InspectFlags& flags, const std::vector<CostCalibration>& calibrations) {
   const InspectHostsFlags& hosts = flags.hosts;
   Cluster cluster;
-  cluster.config = proto::LoadModelConfig(flags.engine.model, TaskFromFlag(flags.engine.task));
+  cluster.config = proto::LoadModelConfig(flags.engine.model, TaskFromFlag(flags.engine.task),
+                                          IgnoredKeysOf(flags.engine));
   if (cluster.config.read_head) {
     throw proto::StartupError("--hosts needs a model that scores tokens, and " +
                               cluster.config.architecture + " pools rows");

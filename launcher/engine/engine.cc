@@ -21,8 +21,10 @@
 #include "launcher/host/cpu_use.h"
 #include "launcher/host/host_resources.h"
 #include "proto/base/count.h"
+#include "proto/base/one_line.h"
 #include "proto/log/log.h"
 #include "proto/model/generation_config.h"
+#include "proto/model/model_keys.h"
 #include "proto/model/partition.h"
 #include "shard/model/memory_estimate.h"
 #include "shard/model/open_checkpoint.h"
@@ -109,6 +111,43 @@ void LogGenerationConfig(const coordinator::ServerOptions& options) {
   if (const std::string defaults = proto::Describe(options.generation); !defaults.empty()) {
     proto::LogInfo("defaults of /v1/completions from generation_config.json: {}", defaults);
   }
+  for (const proto::GenerationConfig::Unsupported& one : options.generation.unsupported) {
+    proto::LogWarning("generation_config.json: {}; completions that need it are refused",
+                      one.Text());
+  }
+}
+
+/// What the log says of the keys of the model's files: a line for each file with keys that nobody
+/// reads.
+std::vector<std::string> UnreadKeys(const std::vector<proto::FileKeys>& files) {
+  std::vector<std::string> lines;
+  for (const proto::FileKeys& file : files) {
+    std::string unread;
+    for (const proto::KeyEntry& entry : file.entries) {
+      if (entry.use == proto::KeyUse::kUnread) {
+        unread += (unread.empty() ? "" : ", ") + entry.key;
+      }
+    }
+    if (!unread.empty()) {
+      lines.push_back(file.file + ": nobody reads " + proto::OneLine(unread, 1000));
+    }
+  }
+  return lines;
+}
+
+/// The same for refusals that are overridden, and for an adapter.
+std::vector<std::string> KeyWarnings(const std::vector<proto::FileKeys>& files,
+                                     const EngineFlags& flags) {
+  std::vector<std::string> lines;
+  for (const std::string& key : flags.ignored_keys) {
+    lines.push_back("--ignore-config-key " + proto::OneLine(key) +
+                    ": the model is loaded as if the file had no such key");
+  }
+  if (std::ranges::find(files, "adapter_config.json", &proto::FileKeys::file) != files.end()) {
+    lines.emplace_back(
+        "adapter_config.json: the adapter is not applied: the full weights are read");
+  }
+  return lines;
 }
 
 }  // namespace
@@ -123,7 +162,7 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   AgreeOnFlags(group_, flags);
   proto::StartupPhase(group_, [&] {
     CheckEngineFlags(flags);
-    config_ = proto::LoadModelConfig(flags.model, TaskFromFlag(flags.task));
+    config_ = proto::LoadModelConfig(flags.model, TaskFromFlag(flags.task), IgnoredKeysOf(flags));
     proto::MakePartition(config_, group_.rank(), ranks_, flags.sharding());
   });
   AgreeOnConfig(group_, flags, config_);
@@ -231,6 +270,12 @@ void Engine::Load(bool has_checksums) {
     LogDecider(server_options_);
     LogChat(server_options_);
     LogGenerationConfig(server_options_);
+    for (const std::string& line : unread_keys_) {
+      proto::Log(proto::LogLevel::kInfo, line);
+    }
+    for (const std::string& line : key_warnings_) {
+      proto::Log(proto::LogLevel::kWarning, line);
+    }
   }
 }
 
@@ -280,9 +325,12 @@ void Engine::Configure(const EngineFlags& flags) {
   }
   if (flags.reads_generation_config &&
       coordinator::KindOf(config_) == coordinator::ModelKind::kLanguageModel) {
-    server_options_.generation = proto::LoadGenerationConfig(flags.model);
+    server_options_.generation = proto::LoadGenerationConfig(flags.model, IgnoredKeysOf(flags));
   }
   server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_.num_labels);
+  const std::vector<proto::FileKeys> files = proto::ReadModelKeys(flags.model);
+  unread_keys_ = UnreadKeys(files);
+  key_warnings_ = KeyWarnings(files, flags);
 }
 
 }  // namespace scorecast::launcher

@@ -97,6 +97,9 @@ class Engine {
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
   coordinator::ServerOptions server_options_;
   std::string texts_;  ///< See coordinator::LoadedTexts::Text.
+  // Lines of the log about keys of the model's files; set on rank 0 only.
+  std::vector<std::string> unread_keys_;
+  std::vector<std::string> key_warnings_;
   std::unique_ptr<shard::RankEngine> rank_;
 };
 

@@ -7,6 +7,7 @@
 #include "proto/base/check.h"
 #include "proto/base/error.h"
 #include "proto/base/one_line.h"
+#include "proto/model/model_keys.h"
 
 namespace scorecast::launcher {
 
@@ -23,12 +24,28 @@ std::vector<std::string> KernelNames() {
   return names;
 }
 
-std::string PromptsText(const EngineFlags& flags) {
-  std::string text;
-  for (const std::string& prompt : flags.prompts) {
-    text += (text.empty() ? "" : ", ") + proto::Quoted(prompt, prompt.size());
+namespace {
+
+std::string QuotedTexts(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) {
+    list += (list.empty() ? "" : ", ") + proto::Quoted(text, text.size());
   }
-  return text.empty() ? "(absent)" : text;
+  return list.empty() ? "(absent)" : list;
+}
+
+}  // namespace
+
+std::string PromptsText(const EngineFlags& flags) { return QuotedTexts(flags.prompts); }
+
+std::string IgnoredKeysText(const EngineFlags& flags) { return QuotedTexts(flags.ignored_keys); }
+
+std::vector<proto::IgnoredKey> IgnoredKeysOf(const EngineFlags& flags) {
+  std::vector<proto::IgnoredKey> keys;
+  for (const std::string& text : flags.ignored_keys) {
+    keys.push_back(proto::IgnoredKeyFromText(text));
+  }
+  return keys;
 }
 
 coordinator::Embedder EmbedderFromFlags(const EngineFlags& flags,

@@ -8,6 +8,7 @@
 
 #include "coordinator/embeddings/embedder.h"
 #include "coordinator/request/server_options.h"
+#include "proto/model/ignored_key.h"
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/kernels/kernels.h"
@@ -18,14 +19,15 @@ namespace scorecast::launcher {
 /// Flags of every command that starts an engine. docs/requests.md documents them.
 struct EngineFlags {
   std::filesystem::path model;
-  std::string served_model_name;        ///< Empty: the directory's name.
-  std::string task = "auto";            ///< One of proto::kTaskNames.
-  std::string delimiter;                ///< As given: an id or text. Empty if there is none.
-  std::string rerank_template;          ///< A name or a file; empty: what the model directory says.
-  std::string decision_template;        ///< The same.
-  std::string chat_template;            ///< A file; empty: what the model directory says.
-  std::vector<std::string> prompts;     ///< Of an embedding model, each NAME=TEXT.
-  bool reads_generation_config = true;  ///< See ServerOptions::generation.
+  std::string served_model_name;     ///< Empty: the directory's name.
+  std::string task = "auto";         ///< One of proto::kTaskNames.
+  std::string delimiter;             ///< As given: an id or text. Empty if there is none.
+  std::string rerank_template;       ///< A name or a file; empty: what the model directory says.
+  std::string decision_template;     ///< The same.
+  std::string chat_template;         ///< A file; empty: what the model directory says.
+  std::vector<std::string> prompts;  ///< Of an embedding model, each NAME=TEXT.
+  std::vector<std::string> ignored_keys;  ///< Each FILE:KEY.
+  bool reads_generation_config = true;    ///< See ServerOptions::generation.
   coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
@@ -48,6 +50,12 @@ struct EngineFlags {
 
 /// All texts of --prompt, quoted; "(absent)" if there is none.
 std::string PromptsText(const EngineFlags& flags);
+
+/// The same for --ignore-config-key.
+std::string IgnoredKeysText(const EngineFlags& flags);
+
+/// The keys that --ignore-config-key names. Throws StartupError if a text is not FILE:KEY.
+std::vector<proto::IgnoredKey> IgnoredKeysOf(const EngineFlags& flags);
 
 /// What requests for embeddings depend on; nothing if the model is not an embedding model. Throws
 /// StartupError as LoadEmbedder does, and if --prompt is given for another model.

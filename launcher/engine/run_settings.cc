@@ -119,6 +119,7 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
       {"--decision-template", TemplateText(flags.decision_template, options.decider.get())},
       {"--chat-template", TemplateText(flags.chat_template, options.chat.get())},
       {"--prompt", PromptsText(flags)},
+      {"--ignore-config-key", IgnoredKeysText(flags)},
       {"--generation-config", proto::Describe(options.generation)},
       {"--special-tokens-in-text",
        options.special_tokens_in_text == coordinator::SpecialTokensInText::kEscape ? "escape"

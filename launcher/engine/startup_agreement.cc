@@ -40,6 +40,7 @@ void AgreeOnFlags(const proto::Communicator& group, const EngineFlags& flags) {
               flags.decision_template.empty() ? "(absent)" : flags.decision_template),
        OfFlag("--chat-template", flags.chat_template.empty() ? "(absent)" : flags.chat_template),
        OfFlag("--task", flags.task), OfFlag("--prompt", PromptsText(flags)),
+       OfFlag("--ignore-config-key", IgnoredKeysText(flags)),
        OfFlag("--max-items", std::to_string(flags.server.max_items)),
        OfFlag("--max-multi-item-seq-len", std::to_string(flags.server.max_multi_item_seq_len)),
        OfFlag("--max-batch-tokens", std::to_string(flags.max_batch_tokens)),

@@ -12,20 +12,6 @@
 namespace scorecast::proto {
 namespace {
 
-/// A value as messages show it. Lists and objects are not printed because they may be large.
-std::string Shown(const Json& value) {
-  if (value.is_string()) {
-    return Quoted(value.get_ref<const std::string&>());
-  }
-  if (value.is_array()) {
-    return value.empty() ? "[]" : "a list";
-  }
-  if (value.is_object()) {
-    return value.empty() ? "{}" : "an object";
-  }
-  return value.dump();
-}
-
 Json ParseAny(std::string_view json_text, const std::string& where) {
   // The parser would end the text at a zero byte.
   if (const std::size_t zero = json_text.find('\0'); zero != std::string_view::npos) {
@@ -43,6 +29,30 @@ Json ParseAny(std::string_view json_text, const std::string& where) {
 }
 
 }  // namespace
+
+bool IsIntegerWithin(const Json& value, Bounds bounds) {
+  if (!value.is_number_integer()) {
+    return false;
+  }
+  // An unsigned number is compared as such, because 2^63 and more would wrap.
+  const bool is_too_large = value.is_number_unsigned() ? value.get<std::uint64_t>() >
+                                                             static_cast<std::uint64_t>(bounds.most)
+                                                       : value.get<std::int64_t>() > bounds.most;
+  return !is_too_large && value.get<std::int64_t>() >= bounds.least;
+}
+
+std::string Shown(const Json& value) {
+  if (value.is_string()) {
+    return Quoted(value.get_ref<const std::string&>());
+  }
+  if (value.is_array()) {
+    return value.empty() ? "[]" : "a list";
+  }
+  if (value.is_object()) {
+    return value.empty() ? "{}" : "an object";
+  }
+  return value.dump();
+}
 
 Json ParseObject(std::string_view json_text, const std::string& where) {
   Json root = ParseAny(json_text, where);
@@ -106,11 +116,7 @@ std::int64_t Fields::IntegerOf(std::string_view name, const Json& value, Bounds 
   if (!value.is_number_integer()) {
     Refuse(name, value, "it must be an integer from " + range);
   }
-  // An unsigned number is compared as such, because 2^63 and more would wrap.
-  const bool too_large = value.is_number_unsigned()
-                             ? value.get<std::uint64_t>() > static_cast<std::uint64_t>(bounds.most)
-                             : value.get<std::int64_t>() > bounds.most;
-  if (too_large || value.get<std::int64_t>() < bounds.least) {
+  if (!IsIntegerWithin(value, bounds)) {
     Refuse(name, value, "it must be from " + range);
   }
   return value.get<std::int64_t>();

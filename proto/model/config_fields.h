@@ -20,6 +20,12 @@ struct Bounds {
 /// Bounds on positions and on sizes counted in them.
 inline constexpr Bounds kPositions{1, 1 << 30};
 
+/// Whether a value is an integer within the bounds.
+bool IsIntegerWithin(const Json& value, Bounds bounds);
+
+/// A value as messages show it. Lists and objects are not printed because they may be large.
+std::string Shown(const Json& value);
+
 /// Throws StartupError, which names `where`, if the text is not a JSON object.
 Json ParseObject(std::string_view json_text, const std::string& where);
 

@@ -18,12 +18,6 @@ constexpr Bounds kPeriod{1, 1 << 12};
 std::optional<std::int64_t> ReadWindow(const Fields& fields, const WindowRule& rule,
                                        bool bidirectional) {
   if (rule.layers == WindowLayers::kNone) {
-    for (const std::string_view name : {"sliding_window", "use_sliding_window"}) {
-      const Json* value = fields.FindNonNull(name);
-      if (value != nullptr && *value != false) {
-        fields.Refuse(name, *value, "this family has no sliding windows");
-      }
-    }
     return std::nullopt;
   }
   if (rule.layers == WindowLayers::kSwitched && !fields.Bool("use_sliding_window", false)) {

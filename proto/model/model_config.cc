@@ -20,6 +20,8 @@
 #include "proto/model/config_layers.h"
 #include "proto/model/config_obstacles.h"
 #include "proto/model/families.h"
+#include "proto/model/generation_config.h"
+#include "proto/model/model_keys.h"
 #include "proto/model/sentence_bert_file.h"
 #include "proto/model/sentence_modules.h"
 #include "proto/model/token_id.h"
@@ -139,10 +141,19 @@ Activation ReadActivation(const Fields& fields, const Family& family) {
   return activation;
 }
 
-void RefuseIfSet(const Fields& fields, std::string_view name, const Family& family) {
-  if (const Json* value = fields.FindNonNull(name)) {
-    fields.Refuse(name, *value,
-                  "not supported in models of type \"" + std::string(family.model_type) + "\"");
+/// transformers takes the usual name of a size also if the family has a name of its own for it, so
+/// the two must agree.
+void RefuseContradictions(const Fields& fields, const FieldNames& names) {
+  const FieldNames usual;
+  for (const auto& [own, other] :
+       {std::pair(names.hidden_size, usual.hidden_size),
+        std::pair(names.num_hidden_layers, usual.num_hidden_layers),
+        std::pair(names.num_attention_heads, usual.num_attention_heads)}) {
+    const Json* value = fields.Find(own);
+    const Json* other_value = fields.FindNonNull(other);
+    if (value != nullptr && other_value != nullptr && *value != *other_value) {
+      fields.Refuse(other, *other_value, "it contradicts " + std::string(own));
+    }
   }
 }
 
@@ -150,12 +161,8 @@ void ReadAttentionOptions(const Fields& fields, const Family& family, ModelConfi
   if (family.query_pre_attn_scalar) {
     config.query_scale = 1.0 / std::sqrt(fields.PositiveNumber("query_pre_attn_scalar",
                                                                *family.query_pre_attn_scalar));
-  } else {
-    RefuseIfSet(fields, "query_pre_attn_scalar", family);
   }
   if (!family.softcapping) {
-    RefuseIfSet(fields, "attn_logit_softcapping", family);
-    RefuseIfSet(fields, "final_logit_softcapping", family);
     return;
   }
   const auto softcapping = [&fields](std::string_view name, std::optional<double> absent) {
@@ -169,18 +176,9 @@ void ReadAttentionOptions(const Fields& fields, const Family& family, ModelConfi
       softcapping("final_logit_softcapping", family.softcapping->logits);
 }
 
-/// Refuses a bias that the family's models do not have.
-void RefuseBias(const Fields& fields, std::string_view name) {
-  const Json* value = fields.FindNonNull(name);
-  if (value != nullptr && *value != false) {
-    fields.Refuse(name, *value, "this architecture has no such biases");
-  }
-}
-
 void ReadBiases(const Fields& fields, const Family& family, ModelConfig& config) {
   switch (family.attention_bias) {
     case AttentionBias::kNone:
-      RefuseBias(fields, "attention_bias");
       break;
     case AttentionBias::kQkv:
       config.attention_bias = true;
@@ -194,14 +192,7 @@ void ReadBiases(const Fields& fields, const Family& family, ModelConfig& config)
       config.attention_output_bias = config.attention_bias;
       break;
   }
-  if (family.has_mlp_bias) {
-    config.mlp_bias = fields.Bool("mlp_bias", false);
-  } else {
-    config.mlp_bias = family.mlp_bias;
-    if (!family.mlp_bias) {
-      RefuseBias(fields, "mlp_bias");
-    }
-  }
+  config.mlp_bias = family.has_mlp_bias ? fields.Bool("mlp_bias", false) : family.mlp_bias;
 }
 
 std::vector<TokenId> ReadTokenIds(const Fields& fields, std::string_view name,
@@ -288,13 +279,9 @@ void ApplyTask(const std::filesystem::path& model_dir, Task task, const Sentence
 }
 
 /// A token ends a completion if config.json or generation_config.json says so.
-void AddGenerationConfig(const std::filesystem::path& path, ModelConfig& config) {
-  const std::string where = OneLine(path.string(), 4096);
-  const Json root = ParseObject(ReadRegularFile(path, kMaxConfigBytes), where);
-  const Fields fields(root, where, "");
-  for (const TokenId id : ReadTokenIds(fields, "eos_token_id", config.vocab_size)) {
-    if (std::find(config.eos_token_ids.begin(), config.eos_token_ids.end(), id) ==
-        config.eos_token_ids.end()) {
+void AddEosIds(const std::vector<TokenId>& ids, ModelConfig& config) {
+  for (const TokenId id : ids) {
+    if (std::ranges::find(config.eos_token_ids, id) == config.eos_token_ids.end()) {
       config.eos_token_ids.push_back(id);
     }
   }
@@ -320,18 +307,21 @@ std::string DownloadHint(const std::string& path) {
          ", then give --model " + name;
 }
 
-ModelConfig ReadModelConfig(const Json& root, const std::string& where) {
+ModelConfig ReadModelConfig(const Json& root, const std::string& where,
+                            std::span<const IgnoredKey> ignored) {
   const Fields fields(root, where, "");
-  RefuseObstacles(fields);
+  // First what no family has, because the message can then name the kind of model.
+  RefuseObstacles(fields, /*family=*/nullptr, ignored);
   const Architecture architecture = FindArchitecture(fields);
   const Family& family = architecture.family;
-  RefuseObstaclesOf(family, fields);
+  RefuseObstacles(fields, &family, ignored);
 
   ModelConfig config;
   config.architecture = architecture.name;
   config.model_type = family.model_type;
   config.tensor_naming = family.tensor_naming;
   config.base_prefix = family.base_prefix;
+  RefuseContradictions(fields, family.names);
   config.hidden_size = fields.Integer(family.names.hidden_size, kHiddenSize);
   const std::int64_t layers = fields.Integer(family.names.num_hidden_layers, kLayers);
   config.intermediate_size = fields.Integer(family.names.intermediate_size, kIntermediateSize);
@@ -373,14 +363,16 @@ ModelConfig ReadModelConfig(const Json& root, const std::string& where) {
 
 }  // namespace
 
-ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin) {
+ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin,
+                             std::span<const IgnoredKey> ignored) {
   const std::string where = OneLinePath(origin);
-  return ReadModelConfig(ParseObject(json_text, where), where);
+  return ReadModelConfig(ParseObject(json_text, where), where, ignored);
 }
 
-ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(model_dir, ignored)) {
+ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task,
+                            std::span<const IgnoredKey> ignored) {
+  std::error_code no_matter;
+  if (!std::filesystem::is_directory(model_dir, no_matter)) {
     throw StartupError(OneLinePath(model_dir.string()) + " is not a directory" +
                        DownloadHint(model_dir.string()));
   }
@@ -397,12 +389,11 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task) {
   }
   Json root = ParseObject(ReadRegularFile(path, kMaxConfigBytes), origin);
   const std::string where = ApplyConfigArguments(model_dir, origin, root);
-  ModelConfig config = ReadModelConfig(root, where);
-  const std::filesystem::path generation_path = model_dir / "generation_config.json";
-  if (FileExists(generation_path)) {
-    AddGenerationConfig(generation_path, config);
-  }
+  ModelConfig config = ReadModelConfig(root, where, ignored);
+  AddEosIds(EosIdsOfGenerationConfig(model_dir, config.vocab_size), config);
   ApplyTask(model_dir, task, modules, config);
+  const bool has_modules = task == Task::kOfDirectory || task == Task::kEmbed;
+  CheckModelKeys(model_dir, config.model_type, has_modules, ignored);
   return config;
 }
 

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "proto/model/ignored_key.h"
 #include "proto/model/read_head.h"
 #include "proto/model/token_id.h"
 
@@ -161,8 +163,10 @@ struct ModelConfig {
 
 /// Reads the text of a config.json. Throws StartupError, one line that names `origin` and the
 /// field, if the text is not JSON, if a field is missing, has a wrong type or is out of range, or
-/// if the architecture or an option that changes a score is not supported.
-ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin);
+/// if the architecture or an option that changes a score is not supported. The refusals of
+/// `ignored` keys are left out.
+ModelConfig ParseModelConfig(std::string_view json_text, const std::string& origin,
+                             std::span<const IgnoredKey> ignored = {});
 
 /// What a model is used for.
 enum class Task {
@@ -181,7 +185,9 @@ inline constexpr std::array<std::string_view, 4> kTaskNames = {"auto", "embed", 
 
 /// Reads `model_dir`/config.json, adds the EOS ids of a generation_config.json beside it, and reads
 /// the modules of sentence-transformers. Throws StartupError also if a file is not a regular one or
-/// cannot be read, if a module is not supported, or if the model cannot be used for the task.
-ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task = Task::kOfDirectory);
+/// cannot be read, if a module is not supported, if the model cannot be used for the task, and as
+/// CheckModelKeys does.
+ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task = Task::kOfDirectory,
+                            std::span<const IgnoredKey> ignored = {});
 
 }  // namespace scorecast::proto

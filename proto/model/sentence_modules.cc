@@ -82,6 +82,7 @@ std::vector<SentenceModule> ReadModuleList(const std::filesystem::path& path) {
     }
     const Fields fields(element, origin, where + ".");
     SentenceModule& module = modules.emplace_back();
+    module.where = where;
     const Json* type = fields.FindNonNull("type");
     if (type == nullptr) {
       fields.Fail(where + ".type is missing");
@@ -99,6 +100,18 @@ std::vector<SentenceModule> ReadModuleList(const std::filesystem::path& path) {
     throw StartupError(origin + ": it names no module that does something");
   }
   return modules;
+}
+
+/// The config.json of a module that must have one.
+std::filesystem::path ConfigOf(const std::filesystem::path& model_dir,
+                               const SentenceModule& module) {
+  const std::filesystem::path file = std::filesystem::path(module.folder) / "config.json";
+  if (!FileExists(model_dir / file)) {
+    throw StartupError(OneLinePath((model_dir / "modules.json").string()) + ": " + module.where +
+                       ".path is " + Quoted(module.folder) + ": there is no file " +
+                       OneLinePath(file.string()));
+  }
+  return model_dir / file;
 }
 
 /// The class that runs the modules.
@@ -288,7 +301,7 @@ class HeadOfModules {
 
  private:
   void AddPooling(const SentenceModule& module) {
-    const ConfigFile file(model_dir_ / module.folder / "config.json");
+    const ConfigFile file(ConfigOf(model_dir_, module));
     const Fields& fields = file.fields();
     for (const std::string_view name : {"embedding_dimension", "word_embedding_dimension"}) {
       const Json* size = fields.FindNonNull(name);
@@ -306,7 +319,7 @@ class HeadOfModules {
   }
 
   void AddDense(const SentenceModule& module) {
-    const ConfigFile file(model_dir_ / module.folder / "config.json");
+    const ConfigFile file(ConfigOf(model_dir_, module));
     const Fields& fields = file.fields();
     if (const std::string input = ReadInputName(fields); input != made_) {
       RefuseName(fields, "module_input_name", input, made_);
@@ -333,7 +346,7 @@ class HeadOfModules {
   }
 
   void AddLayerNorm(const SentenceModule& module) {
-    const ConfigFile file(model_dir_ / module.folder / "config.json");
+    const ConfigFile file(ConfigOf(model_dir_, module));
     CheckInputSize(file.fields(), "dimension", file.fields().Integer("dimension", kValues),
                    values_);
     head_.steps.push_back({.norm = "norm.weight",

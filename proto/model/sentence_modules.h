@@ -13,6 +13,7 @@ namespace scorecast::proto {
 /// A module that modules.json names.
 struct SentenceModule {
   std::string type;    ///< "sentence_transformers.base.modules.dense.Dense"
+  std::string where;   ///< The place in modules.json: "[1]".
   std::string folder;  ///< Of the model's directory, or empty.
 
   /// The last part of the type, because versions of sentence-transformers differ in the other

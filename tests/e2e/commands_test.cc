@@ -64,7 +64,7 @@ TEST(Help, NamesEveryFlagWithItsDefault) {
     }
     EXPECT_THAT(
         HelpOf(result.out, "--model"),
-        HasSubstr(command == std::string("batch") ? "needed without --replicas" : "REQUIRED"));
+        HasSubstr(command == std::string("batch") ? "needed without --replicas" : "Excludes: DIR"));
     EXPECT_THAT(HelpOf(result.out, "--one-by-one"), HasSubstr("by itself"));
     EXPECT_THAT(HelpOf(result.out, "--enable-mis"), HasSubstr("SGLang's rules"));
     EXPECT_THAT(HelpOf(result.out, "--multi-item-scoring-delimiter"), HasSubstr("ID|TEXT"));
@@ -213,6 +213,49 @@ TEST(Inspect, RefusesAFifo) {
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.err, "scorecast: " + file.string() + ": not a regular file\n");
+}
+
+TEST(Inspect, PrintsTheKeysOfAllFiles) {
+  const std::filesystem::path model = MakeModel("digits");
+  json config = json::parse(ReadFile(model / "config.json"));
+  config["gradient_checkpointing"] = true;
+  config["attention_dropout"] = 0.5;
+  WriteFile(model / "config.json", config.dump());
+  WriteFile(model / "README.md", "no keys");
+  WriteFile(model / "generation_config.json", R"({"num_beams":4})");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"inspect", "--keys", model},
+        {"inspect", "--model", model, "--keys"}}) {
+    const ProcessResult result = RunScorecast(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    EXPECT_THAT(result.out, ContainsRegex("(^|\n)config.json\n"));
+    EXPECT_THAT(result.out,
+                ContainsRegex("\n  architectures +\\[\"LlamaForCausalLM\"\\] +followed\n"));
+    EXPECT_THAT(result.out,
+                ContainsRegex("\n  attention_dropout +0.5 +no effect: it is for training\n"));
+    EXPECT_THAT(result.out, ContainsRegex("\n  gradient_checkpointing +true +read by nobody\n"));
+    EXPECT_THAT(result.out, ContainsRegex("\ngeneration_config.json\n  num_beams +4 +refused: "
+                                          "beam search is not supported\n"));
+    EXPECT_THAT(result.out, HasSubstr("\ntokenizer.json\n"));
+    EXPECT_THAT(result.out, HasSubstr("\nREADME.md: read by nobody\n"));
+    EXPECT_THAT(result.out, HasSubstr("\nmodel.safetensors: followed\n"));
+  }
+  // Of a model that is refused, the keys are printed as well.
+  config["alibi"] = true;
+  WriteFile(model / "config.json", config.dump());
+  const ProcessResult refused = RunScorecast({"inspect", "--keys", model});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.out, ContainsRegex("\n  alibi +true +refused: ALiBi is not supported"));
+  EXPECT_THAT(refused.err, HasSubstr("config.json: alibi is true: ALiBi is not supported"));
+  EXPECT_EQ(LinesOf(refused.err).size(), 1U);
+  const ProcessResult none = RunScorecast({"inspect", "--keys"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("--model is required"));
+  const ProcessResult absent = RunScorecast({"inspect", "--keys", "/nonexistent/model"});
+  EXPECT_EQ(absent.exit_code, 1);
+  EXPECT_EQ(absent.out, "");
+  EXPECT_THAT(absent.err, HasSubstr("/nonexistent/model is not a directory"));
 }
 
 TEST(Inspect, NamesTheHead) {

@@ -96,6 +96,11 @@ TEST_F(StartupAgreement, OtherLimits) {
               HasSubstr("--one-by-one (given) differs from rank 0's"));
 }
 
+TEST_F(StartupAgreement, AnotherIgnoredKey) {
+  EXPECT_THAT(Refusal({"--model", model_, "--ignore-config-key", "config.json:alibi"}),
+              HasSubstr("--ignore-config-key \"config.json:alibi\" differs from rank 0's"));
+}
+
 TEST_F(StartupAgreement, AnotherRerankTemplate) {
   EXPECT_THAT(Refusal({"--model", model_, "--rerank-template", "zerank"}),
               HasSubstr("--rerank-template zerank differs from rank 0's"));

@@ -50,6 +50,7 @@ class Startup : public ::testing::Test {
 
   void ExpectRefused(const std::filesystem::path& model, const Refusal& refusal) const {
     SCOPED_TRACE(::testing::PrintToString(refusal.flags));
+    std::filesystem::remove(output_);
     const ProcessResult result = RunWith(model, refusal.flags);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_EQ(result.out, "");
@@ -119,12 +120,41 @@ TEST_F(Startup, ABrokenTokenizer) {
 
 TEST_F(Startup, TheGenerationConfig) {
   const std::filesystem::path file = model_ / "generation_config.json";
-  WriteFile(file, R"({"temperature":0.6,"top_p":7})");
-  ExpectRefused(model_, {{}, AllOf(HasSubstr(file.string()), HasSubstr("top_p is 7"))});
-  EXPECT_EQ(RunWith(model_, {"--generation-config", "none"}).exit_code, 0);
+  WriteFile(file, R"({"temperature":0.6,"top_p":7,"num_beams":4})");
+  const ProcessResult logged = RunWith(model_, {});
+  EXPECT_EQ(logged.exit_code, 0);
+  EXPECT_THAT(logged.err, AllOf(HasSubstr("from generation_config.json: temperature 0.6\n"),
+                                HasSubstr("generation_config.json: top_p is 7: it must be a "
+                                          "number above 0 and at most 1; completions that"),
+                                HasSubstr("generation_config.json: num_beams is 4: ")));
+  EXPECT_THAT(RunWith(model_, {"--generation-config", "none"}).err,
+              ::testing::Not(HasSubstr("num_beams")));
   WriteFile(file, R"({"temperature":0.6,"top_p":0.7})");
   EXPECT_THAT(RunWith(model_, {}).err,
               HasSubstr("from generation_config.json: temperature 0.6, top_p 0.7\n"));
+  WriteFile(file, "");
+  ExpectRefused(model_, {{}, HasSubstr(file.string() + ": not valid JSON at byte 1")});
+}
+
+TEST_F(Startup, KeysThatNobodyReadsAndKeysThatAreRefused) {
+  json config = json::parse(ReadFile(model_ / "config.json"));
+  config["gradient_checkpointing"] = false;
+  config["unsloth_fixed"] = true;
+  WriteFile(model_ / "config.json", config.dump());
+  EXPECT_THAT(RunWith(model_, {}, 2).err,
+              HasSubstr("config.json: nobody reads gradient_checkpointing, unsloth_fixed\n"));
+  ExpectRefused(model_, {{"--ignore-config-key", "config.json:unsloth_fixed"},
+                         HasSubstr("--ignore-config-key config.json:unsloth_fixed: nobody reads")});
+  ExpectRefused(model_, {{"--ignore-config-key", "config.json"},
+                         HasSubstr("--ignore-config-key \"config.json\": it must be FILE:KEY")});
+  config["logit_scale"] = 2;
+  WriteFile(model_ / "config.json", config.dump());
+  ExpectRefused(model_, {{}, HasSubstr("config.json: logit_scale is 2: not supported")});
+  const ProcessResult overridden =
+      RunWith(model_, {"--ignore-config-key", "config.json:logit_scale"}, 2);
+  EXPECT_EQ(overridden.exit_code, 0) << overridden.err;
+  EXPECT_THAT(overridden.err, HasSubstr("--ignore-config-key config.json:logit_scale: the model is "
+                                        "loaded as if the file had no such key\n"));
 }
 
 TEST_F(Startup, TheDelimiter) {

@@ -102,13 +102,13 @@ class Bytes {
                  positions, norm, norm_eps, norm_bias, plus_one, embedding_norm, embedding_size,
                  final_norm, activation, embedding_scale, query_scale, attention_cap, logit_cap,
                  rope_tables, learned_positions, type_vocab, bidirectional, gated, layers, naming,
-                 base_prefix, attention_bias, output_bias, mlp_bias, tied, labels, read_head, dtype,
-                 bos, eos] = config;
+                 base_prefix, attention_bias, output_bias, mlp_bias, tied, labels, problem_type,
+                 read_head, dtype, bos, eos] = config;
     Add(architecture, model_type, hidden, heads, kv_heads, head_dim, intermediate, vocab, positions,
         norm, norm_eps, norm_bias, plus_one, embedding_norm, embedding_size, final_norm, activation,
         embedding_scale, query_scale, attention_cap, logit_cap, rope_tables, learned_positions,
         type_vocab, bidirectional, gated, layers, naming, base_prefix, attention_bias, output_bias,
-        mlp_bias, tied, labels, read_head, dtype, bos, eos);
+        mlp_bias, tied, labels, problem_type, read_head, dtype, bos, eos);
   }
 
   std::string bytes_;

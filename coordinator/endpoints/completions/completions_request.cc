@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include "coordinator/endpoints/completions/completion_logprobs.h"
 #include "coordinator/endpoints/completions/completions_readout.h"
 #include "coordinator/endpoints/generation_fields.h"
@@ -49,6 +52,41 @@ GenerationFields FieldsOf(const CompletionsMessage& message, const std::string& 
   GenerationFields fields = GenerationFieldsOf(message, max_tokens, max_field);
   SetDefaults(message, defaults, fields);
   return fields;
+}
+
+/// Whether the request itself has a field that counts instead of the model's default.
+bool IsGiven(const CompletionsMessage& message, const std::string& name) {
+  const google::protobuf::FieldDescriptor* const field =
+      CompletionsMessage::descriptor()->FindFieldByName(name);
+  if (field == nullptr) {
+    return false;
+  }
+  const google::protobuf::Reflection& fields = *message.GetReflection();
+  return field->is_repeated() ? fields.FieldSize(message, field) > 0
+                              : fields.HasField(message, field);
+}
+
+/// The 400 of a completion that needs a default of the model that is not supported.
+std::optional<Error> DefaultsFault(const CompletionsMessage& message,
+                                   const GenerationFields& fields,
+                                   const proto::GenerationConfig& defaults) {
+  if (!fields.generates()) {
+    return std::nullopt;
+  }
+  const bool is_greedy = fields.temperature < SamplingOptions::kLeastTemperature;
+  for (const proto::GenerationConfig::Unsupported& one : defaults.unsupported) {
+    const bool is_needed = !(one.is_of_draws && is_greedy) &&
+                           (one.request_field.empty() || !IsGiven(message, one.request_field));
+    if (is_needed) {
+      const std::string way =
+          one.request_field.empty() ? "" : "give " + one.request_field + ", or ";
+      return BadRequest("unsupported_default",
+                        "The model's generation_config.json cannot be followed: " + one.Text() +
+                            " (" + way + "start the server with --generation-config none).",
+                        one.request_field.empty() ? one.key : one.request_field);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Error> CountFault(const CompletionsMessage& message, std::int64_t max_items) {
@@ -208,6 +246,9 @@ std::optional<Error> FieldFault(const CompletionsRequest& request, const Generat
     return fault;
   }
   if (auto fault = GenerationFault(fields, /*least_tokens=*/0, context)) {
+    return fault;
+  }
+  if (auto fault = DefaultsFault(message, fields, context.options.generation)) {
     return fault;
   }
   if (auto fault = LogprobsRangeFault(message, context.config.vocab_size)) {

@@ -102,7 +102,7 @@ TEST_F(Resources, AModelHasTheTypeAndAbilitiesThatXinferenceKnows) {
   EXPECT_EQ(model()["model_type"], "embedding");
   EXPECT_EQ(model()["model_ability"], json::parse(R"(["embed"])"));
   options_.reranker = std::make_shared<const Reranker>(
-      Reranker::Parts{.name = std::string(kCosine), .reason = "a test"});
+      Reranker::Parts{.name = "cosine", .reason = "a test"});
   EXPECT_EQ(model()["model_type"], "embedding");
   EXPECT_EQ(model()["model_ability"], json::parse(R"(["embed","rerank"])"));
   EXPECT_EQ(model()["rerank_template"], json::parse(R"({"name":"cosine","reason":"a test"})"));

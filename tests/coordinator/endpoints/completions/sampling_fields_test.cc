@@ -306,6 +306,39 @@ TEST(SamplingFields, TheModelsDefaultsAreThoseOfAbsentFields) {
       ValueOrFail(Asked<v1::ChunkedResponse>(plain, ChunkedEndpoint(), chunked)).outputs(0).text());
 }
 
+TEST(SamplingFields, AnUnsupportedDefaultIsRefusedUnlessItIsNotNeeded) {
+  const auto ask = [](const proto::GenerationConfig::Unsupported& unsupported, const json& fields) {
+    ServerOptions options;
+    options.generation = {.unsupported = {unsupported}};
+    FakeServer server(options);
+    json request = {{"prompt", "once upon"}, {"max_tokens", 4}};
+    request.update(fields);
+    const auto response = Asked<v1::CompletionsResponse>(server, CompletionsEndpoint(), request);
+    return response ? "" : response.error().reason + " " + response.error().param;
+  };
+  const proto::GenerationConfig::Unsupported beams = {.key = "num_beams", .value = "4"};
+  EXPECT_EQ(ask(beams, json::object()), "unsupported_default num_beams");
+  EXPECT_EQ(ask(beams, {{"temperature", 0}}), "unsupported_default num_beams");
+  EXPECT_EQ(ask(beams, {{"max_tokens", 0}, {"echo", true}}), "") << "nothing is generated";
+  const proto::GenerationConfig::Unsupported top_p = {
+      .key = "top_p", .value = "7", .request_field = "top_p"};
+  EXPECT_EQ(ask(top_p, json::object()), "unsupported_default top_p");
+  EXPECT_EQ(ask(top_p, {{"top_p", 0.5}}), "");
+  EXPECT_EQ(ask(top_p, {{"top_p", 7}}), "top_p_out_of_range top_p");
+  const proto::GenerationConfig::Unsupported words = {
+      .key = "bad_words_ids", .value = "a list", .request_field = "bad_words"};
+  EXPECT_EQ(ask(words, json::object()), "unsupported_default bad_words");
+  EXPECT_EQ(ask(words, {{"bad_words", {"z"}}}), "");
+  const proto::GenerationConfig::Unsupported least = {
+      .key = "min_new_tokens", .value = "2", .request_field = "min_tokens"};
+  EXPECT_EQ(ask(least, json::object()), "unsupported_default min_tokens");
+  EXPECT_EQ(ask(least, {{"min_tokens", 1}}), "");
+  const proto::GenerationConfig::Unsupported typical = {
+      .key = "typical_p", .value = "0.9", .is_of_draws = true};
+  EXPECT_EQ(ask(typical, json::object()), "unsupported_default typical_p");
+  EXPECT_EQ(ask(typical, {{"temperature", 0}}), "") << "nothing is drawn";
+}
+
 struct Server : CheckingServer {
   auto Prepare(const std::string& body) const {
     return PrepareBody(CompletionsEndpoint(), body, context());

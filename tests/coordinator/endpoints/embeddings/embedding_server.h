@@ -30,7 +30,7 @@ struct EmbeddingServer : CheckingServer {
     config_.read_head->pooling = {proto::Pooling::kMean};
     config_.read_head->output_size = kSize;
     options_.reranker = std::make_shared<const Reranker>(
-        Reranker::Parts{.name = std::string(kCosine), .reason = "a test"});
+        Reranker::Parts{.name = "cosine", .reason = "a test"});
     proto::SetModelLimits(config_, /*ranks=*/1, limits_);
   }
 
