@@ -73,10 +73,10 @@ TEST(ModulesGolden, ScoresOfACrossEncoder) {
   }
 }
 
-TEST(ModulesGolden, PoolingsInTheirOrder) {
-  Engine engine(kEmbedder);
+void ExpectEmbeddings(const std::filesystem::path& dir) {
+  Engine engine(dir);
   EXPECT_TRUE(engine.config().is_embedder());
-  const auto texts = reference::LoadEmbeddingGolden(kEmbedder);
+  const auto texts = reference::LoadEmbeddingGolden(dir);
   ASSERT_FALSE(texts.empty());
   std::vector<PackedSequence> sequences;
   for (const reference::EmbeddingCase& text : texts) {
@@ -88,6 +88,11 @@ TEST(ModulesGolden, PoolingsInTheirOrder) {
     ExpectNear(found[i][0].embedding, texts[i].embedding);
   }
 }
+
+TEST(ModulesGolden, PoolingsInTheirOrder) { ExpectEmbeddings(kEmbedder); }
+
+// A repeated pooling, Dense, LayerNorm, Normalize, and a vector that is cut.
+TEST(ModulesGolden, AllModulesOfAnEmbedder) { ExpectEmbeddings(kGolden / "st-modules"); }
 
 /// A directory with a model and modules, which every rank makes for itself.
 class ModelWithModules {
