@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "proto/base/regular_file.h"
 #include "proto/model/generation_config.h"
 #include "proto/model/key_tables.h"
+#include "proto/model/sentence_bert_file.h"
 
 namespace scorecast::proto {
 namespace {
@@ -28,13 +30,6 @@ struct TableFile {
   std::string name;
   const KeyTable* keys;
 };
-
-/// sentence-transformers reads the first of these that exists.
-constexpr std::array<std::string_view, 7> kSentenceConfigNames = {
-    "sentence_bert_config.json",       "sentence_roberta_config.json",
-    "sentence_distilbert_config.json", "sentence_camembert_config.json",
-    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json"};
 
 const Family* FindFamily(std::string_view model_type) {
   const auto* const found = std::ranges::find(kFamilies, model_type, &Family::model_type);
@@ -100,10 +95,9 @@ std::vector<TableFile> FindTableFiles(const std::filesystem::path& model_dir, bo
   add("special_tokens_map.json", kSpecialTokensMapKeys);
   add("added_tokens.json", kAddedTokensKeys);
   add("chat_template.json", kChatTemplateKeys);
-  for (const std::string_view name : kSentenceConfigNames) {
-    if (add(std::string(name), kSentenceConfigKeys)) {
-      break;
-    }
+  if (const std::optional<std::filesystem::path> file = FindSentenceBertFile(model_dir)) {
+    add(file->filename().string(),
+        FileExists(model_dir / kModuleListFile) ? kSentenceConfigKeys : kSentenceConfigAloneKeys);
   }
   add("config_sentence_transformers.json", kSentenceOptionsKeys);
   add("adapter_config.json", kAdapterConfigKeys);

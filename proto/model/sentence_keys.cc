@@ -127,6 +127,11 @@ constexpr std::array kSentenceConfigRows = {
     NoEffect("cache_dir", kHub),
 };
 
+constexpr std::array kSentenceConfigAloneRows = {
+    Followed("max_seq_length").As(ValueKind::kNumber),
+    Followed("do_lower_case").As(ValueKind::kBool),
+};
+
 constexpr std::string_view kMultiVector = "multi-vector (ColBERT) models are not supported";
 
 constexpr std::array kSentenceOptionsRows = {
@@ -201,6 +206,9 @@ constexpr std::array kModuleKeys = {
 }  // namespace
 
 constinit const KeyTable kSentenceConfigKeys = ClosedTable(kSentenceConfigRows, kNoSuchKey);
+constinit const KeyTable kSentenceConfigAloneKeys{
+    kSentenceConfigAloneRows,
+    NoEffect("*", "there is no modules.json, without which it is not read")};
 constinit const KeyTable kSentenceOptionsKeys = OpenTable(kSentenceOptionsRows);
 constinit const KeyTable kModuleListKeys = ClosedTable(kModuleListRows, kNoSuchKey);
 constinit const KeyTable kAdapterConfigKeys{{}, NoEffect("*", kFullWeights)};

@@ -57,6 +57,7 @@ std::vector<Named> AllTables() {
   AddTables("added_tokens.json", kAddedTokensKeys, tables);
   AddTables("chat_template.json", kChatTemplateKeys, tables);
   AddTables("sentence_bert_config.json", kSentenceConfigKeys, tables);
+  AddTables("sentence_bert_config.json without modules.json", kSentenceConfigAloneKeys, tables);
   AddTables("config_sentence_transformers.json", kSentenceOptionsKeys, tables);
   AddTables("modules.json", kModuleListKeys, tables);
   for (const char* type : {"Pooling", "Dense", "LayerNorm", "Normalize", "LogitScore", "Dropout"}) {

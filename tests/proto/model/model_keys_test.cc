@@ -55,8 +55,9 @@ TEST(ModelKeys, ClosedFilesRefuseUnknownKeys) {
   EXPECT_EQ(dir.Fault(),
             "1_Pooling/config.json: pooling is \"mean\": sentence-transformers has no such key");
   dir.Write("1_Pooling/config.json", {{"embedding_dimension", 48}});
-  Json modules = {{{"type", "sentence_transformers.models.Transformer"}, {"path", ""}},
-                  {{"type", "sentence_transformers.models.Pooling"}, {"path", "1_Pooling"}, {"args", {1}}}};
+  Json modules = {
+      {{"type", "sentence_transformers.models.Transformer"}, {"path", ""}},
+      {{"type", "sentence_transformers.models.Pooling"}, {"path", "1_Pooling"}, {"args", {1}}}};
   dir.Write("modules.json", modules);
   EXPECT_EQ(dir.Fault(), "modules.json: [1].args is a list: sentence-transformers has no such key");
   modules[1].erase("args");
@@ -66,6 +67,17 @@ TEST(ModelKeys, ClosedFilesRefuseUnknownKeys) {
   modules[1]["kwargs"] = Json::array();
   dir.Write("modules.json", modules);
   EXPECT_NO_THROW(dir.Load());
+}
+
+TEST(ModelKeys, WithoutModulesTheSentenceConfigHasTwoKeys) {
+  const ModelDirectory dir;
+  dir.Write("sentence_bert_config.json", Json::object());
+  dir.Write("sentence_roberta_config.json", {{"max_seq_length", 40}, {"query_expansion", {1}}});
+  EXPECT_THAT(dir.Fault(), StartsWith("sentence_roberta_config.json: query_expansion is a list: "));
+  dir.Remove("modules.json");
+  EXPECT_NO_THROW(dir.Load());
+  EXPECT_EQ(EntryOf(dir, "sentence_roberta_config.json", "max_seq_length").use, KeyUse::kFollowed);
+  EXPECT_EQ(EntryOf(dir, "sentence_roberta_config.json", "query_expansion").use, KeyUse::kNoEffect);
 }
 
 TEST(ModelKeys, UnknownKeysOfOpenFilesAreReadByNobody) {
