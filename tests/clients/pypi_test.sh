@@ -5,6 +5,7 @@
 set -eu
 environment=$1
 shift
-"$(dirname "$0")/make_environment" "$environment"
-test -x "$environment/bin/schemathesis" || exit 0
+here=$(dirname "$0")
+"$here/make_environment" "$environment" "$here/requirements.txt"
+test -e "$environment/made_from.txt" || exit 0
 exec "$environment/bin/python" -m unittest -v "$@"
