@@ -37,6 +37,8 @@ from tests.clients.libraries.tiny_models import (
     word_end_tokenizer,
 )
 
+Change = Callable[[Path], None]  # Writes a directory, or changes one.
+
 SENTENCE_BERT = "sentence_bert_config.json"
 MODEL_CONFIG = "config_sentence_transformers.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -61,37 +63,37 @@ TASK = "{% for m in messages %}[CLS] {{ task | default('no task') }} : {{ m.cont
 class Saved:
     """`without` takes what is tried back. The library's answers have to be others then: otherwise nothing is tried."""
 
-    save: Callable[[Path], None]
-    without: Callable[[Path], None] | None = None
+    save: Change
+    without: Change | None = None
     may_be_refused: str | None = None
 
 
 FOLLOWED: dict[str, Saved] = {}  # The service has to answer what the library does.
-REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {}  # The service must not start, and says this.
+REFUSED: dict[str, tuple[Change, str]] = {}  # The service must not start, and says this.
 
 
-def followed(without: Callable[[Path], None] | None = None, may_be_refused: str | None = None) -> Callable[[Callable[[Path], None]], Callable[[Path], None]]:
+def followed(without: Change | None = None, may_be_refused: str | None = None) -> Callable[[Change], Change]:
     """`may_be_refused`: a pattern of the message if the start is refused, which is as good as an equal answer."""
-    def add(save: Callable[[Path], None]) -> Callable[[Path], None]:
+    def add(save: Change) -> Change:
         FOLLOWED[save.__name__] = Saved(save, without, may_be_refused)
         return save
 
     return add
 
 
-def refused(message: str) -> Callable[[Callable[[Path], None]], Callable[[Path], None]]:
-    def add(save: Callable[[Path], None]) -> Callable[[Path], None]:
+def refused(message: str) -> Callable[[Change], Change]:
+    def add(save: Change) -> Change:
         REFUSED[save.__name__] = (save, message)
         return save
 
     return add
 
 
-def without_keys(file: str, *keys: str) -> Callable[[Path], None]:
+def without_keys(file: str, *keys: str) -> Change:
     return lambda directory: remove(directory / file, *keys)
 
 
-def with_values(file: str, **values: Any) -> Callable[[Path], None]:
+def with_values(file: str, **values: Any) -> Change:
     return lambda directory: edit(directory / file, **values)
 
 
@@ -470,7 +472,7 @@ def cross_encoder_with_a_length_of_processing(out: Path) -> None:
 
 @followed(without_keys(SENTENCE_BERT, "processing_kwargs"))
 def cross_encoder_that_cuts_documents_only(out: Path) -> None:
-    save_cross_encoder(out, transformer={"processing_kwargs": {"text": {"max_length": 24, "truncation": "only_second"}}})
+    save_cross_encoder(out, transformer={"processing_kwargs": {"text": {"max_length": 40, "truncation": "only_second"}}})
 
 
 @followed(with_values(TOKENIZER_CONFIG, model_input_names=["input_ids", "token_type_ids", "attention_mask"]))
@@ -490,6 +492,11 @@ def cross_encoder_that_cuts_the_left_side(out: Path) -> None:
     tokenizer = bert_tokenizer(truncation_side="left")
     tokenizer.model_max_length = 24
     save_cross_encoder(out, tokenizer)
+
+
+@followed()
+def cross_encoder_with_a_layer_in_float32(out: Path) -> None:
+    save_cross_encoder(out, options={"keep_in_fp32_modules": ["0.model.classifier"]})
 
 
 @followed()
@@ -610,16 +617,15 @@ def language_model_with_bos(out: Path) -> None:
 # Models that are refused by the name of a module or class.
 
 
+def save_modules(out: Path, *modules: torch.nn.Module) -> None:
+    SentenceTransformer(modules=list(modules), device="cpu").save_pretrained(str(out), create_model_card=False)
+
+
 @refused("WeightedLayerPooling")
 def weighted_layers(out: Path) -> None:
     with tempfile.TemporaryDirectory() as base:
         save_model(Path(base), "BertModel", bert_tokenizer(), output_hidden_states=True)
-        modules = [Transformer(base), WeightedLayerPooling(WIDTH, num_hidden_layers=2, layer_start=1), Pooling(WIDTH)]
-        SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(out), create_model_card=False)
-
-
-def save_modules(out: Path, *modules: torch.nn.Module) -> None:
-    SentenceTransformer(modules=list(modules), device="cpu").save_pretrained(str(out), create_model_card=False)
+        save_modules(out, Transformer(base), WeightedLayerPooling(WIDTH, num_hidden_layers=2, layer_start=1), Pooling(WIDTH))
 
 
 @refused("Router")

@@ -12,6 +12,8 @@ import transformers
 from scorecast import samples
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+transformers.logging.disable_progress_bar()
+
 WIDTH = 32
 POSITIONS = 160  # Fewer than the longest of the texts has tokens, so that it is cut.
 _MORE_ROWS = 8  # Of the embedding: for tokens that are added to a vocabulary.

@@ -83,9 +83,9 @@ class FakePairClassifier(FakeCrossEncoder):
 
 
 def fake_pipeline(task: str, **options: Any) -> Callable[..., list[dict[str, Any]]]:
-    assert task == "text-classification" and options["top_k"] is None, (task, options)
+    assert task == "text-classification" and options["dtype"] == "float32", (task, options)
 
-    def classify(text: str, *, truncation: bool, function_to_apply: str = "default") -> list[dict[str, Any]]:
+    def classify(text: str, *, top_k: None, truncation: bool, function_to_apply: str = "default") -> list[dict[str, Any]]:
         assert truncation
         scale = len(text) if function_to_apply == "none" else 1
         return [{"label": label, "score": PROBABILITY[label] * scale} for label in ("good", "bad")]

@@ -181,8 +181,8 @@ def _difference_of(question: Numbers, library: Sequence[Sequence[float]], servic
         for place, (expected, got) in enumerate(zip(theirs, ours, strict=True)):
             difference = _distance(expected, got) / max(scale, 1.0)
             if difference > found.largest:
-                number = f"number {place + 1} is" if len(theirs) > 1 else ""
-                where = f"{_shown(given)}: {number} {got:.7g} instead of {expected:.7g}"
+                number = f"number {place + 1} is " if len(theirs) > 1 else ""
+                where = f"{_shown(given)}: {number}{got:.7g} instead of {expected:.7g}"
                 found = Difference(question.what, difference, where)
     return found
 

@@ -145,7 +145,7 @@ class Classifier:
 
     def __init__(self, directory: Path) -> None:
         torch, transformers = _import("torch"), _import_transformers()
-        options = {"model": str(directory), "dtype": torch.float32, "device": "cpu", "top_k": None}
+        options = {"model": str(directory), "dtype": torch.float32, "device": "cpu"}
         self._pipeline = _load(lambda: transformers.pipeline("text-classification", **options))
         self._labels = _labels_of(directory)
 
@@ -158,7 +158,7 @@ class Classifier:
             yield Numbers(what, texts, partial(self._classify, texts, options), partial(_classifications, client, texts, fields))
 
     def _classify(self, texts: Sequence[str], options: Mapping[str, str]) -> Rows:
-        return _by_class([self._pipeline(text, truncation=True, **options) for text in texts], self._labels)
+        return _by_class([self._pipeline(text, top_k=None, truncation=True, **options) for text in texts], self._labels)
 
 
 class LanguageModel:
