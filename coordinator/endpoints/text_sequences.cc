@@ -282,7 +282,7 @@ class SequenceMaker {
 
   PackedSequence SequenceOf(TypedTokens tokens) const {
     const auto first_row = static_cast<std::int32_t>(tokens.first_row_after_prompt);
-    PackedSequence sequence = WholeSequence(std::move(tokens), context_.config);
+    PackedSequence sequence = WholeSequence(std::move(tokens), context_.config, context_.tokenizer);
     proto::RowRead& read = sequence.reads.front();
     if (inputs_.reads_all_rows) {
       const auto rows = static_cast<std::int32_t>(sequence.rows());
@@ -340,9 +340,10 @@ std::int64_t RowsBound(const std::vector<TextInput>& texts, const proto::ModelCo
   return rows;
 }
 
-Expected<TextLength> CheckLength(bool truncate, const std::string& direction,
+Expected<TextLength> CheckLength(bool truncate, const std::optional<std::string>& direction,
+                                 const RequestContext& context,
                                  std::optional<std::int64_t> max_tokens) {
-  const Expected<Truncation::Side> side = SideOf(direction);
+  const Expected<Truncation::Side> side = SideOf(direction, context);
   if (!side) {
     return Unexpected(side.error());
   }

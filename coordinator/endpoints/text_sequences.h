@@ -23,10 +23,10 @@ struct TextLength {
   int too_long_code = 400;              ///< Of the error of a text that must not be cut.
 };
 
-/// The same, checked. `direction` is "right" or "left", in upper or lower case. `max_tokens` is how
-/// many tokens the client wants to keep of a text, -1 for the model's, or absent; if it is given,
-/// texts are cut in any case.
-proto::Expected<TextLength> CheckLength(bool truncate, const std::string& direction,
+/// The same, checked. `direction`: see SideOf. `max_tokens` is how many tokens the client wants to
+/// keep of a text, -1 for the model's, or absent; if it is given, texts are cut in any case.
+proto::Expected<TextLength> CheckLength(bool truncate, const std::optional<std::string>& direction,
+                                        const RequestContext& context,
                                         std::optional<std::int64_t> max_tokens = std::nullopt);
 
 /// A field that has a value if the request gives it.

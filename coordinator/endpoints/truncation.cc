@@ -10,8 +10,13 @@
 
 namespace scorecast::coordinator {
 
-proto::Expected<Truncation::Side> SideOf(const std::string& given) {
-  const std::string direction = proto::ToLower(given);
+proto::Expected<Truncation::Side> SideOf(const std::optional<std::string>& given,
+                                         const RequestContext& context) {
+  if (!given) {
+    return context.tokenizer != nullptr ? context.tokenizer->rules().truncation_side
+                                        : Truncation::Side::kRight;
+  }
+  const std::string direction = proto::ToLower(*given);
   if (direction == "right") {
     return Truncation::Side::kRight;
   }
@@ -20,7 +25,7 @@ proto::Expected<Truncation::Side> SideOf(const std::string& given) {
   }
   return proto::Unexpected(
       BadRequest("unknown_truncation_direction",
-                 "truncation_direction must be left or right, not " + Quoted(given) + ".",
+                 "truncation_direction must be left or right, not " + Quoted(*given) + ".",
                  "truncation_direction"));
 }
 
@@ -102,7 +107,7 @@ proto::Expected<Truncation> TruncationOf(const WholeTextCut& cut, const RequestC
   if (cut.truncate_prompt_tokens > 0) {
     truncation.max_length = std::min(truncation.max_length, cut.truncate_prompt_tokens);
   }
-  const proto::Expected<Truncation::Side> side = SideOf(cut.direction);
+  const proto::Expected<Truncation::Side> side = SideOf(cut.direction, context);
   if (!side) {
     return proto::Unexpected(side.error());
   }

@@ -13,8 +13,10 @@ namespace scorecast::coordinator {
 
 // Checks of the fields that say how texts are cut.
 
-/// The end that a `truncation_direction` names: "right" or "left", in upper or lower case.
-proto::Expected<Truncation::Side> SideOf(const std::string& given);
+/// The end that a `truncation_direction` names: "right" or "left", in upper or lower case. If it is
+/// absent, the end that the model's directory names.
+proto::Expected<Truncation::Side> SideOf(const std::optional<std::string>& given,
+                                         const RequestContext& context);
 
 /// The end that is cut off of a text that is too long, as a `truncate` of hosted services names it:
 /// "START" or "END", or "NONE" for none, in upper or lower case. `field` is the client's name of
@@ -42,8 +44,8 @@ Truncation::Strategy UsualStrategy(const RequestContext& context);
 struct WholeTextCut {
   bool truncate = true;
   std::int64_t truncate_prompt_tokens = -1;
-  std::string direction = "right";
-  std::optional<std::string> strategy;  ///< nullopt: see UsualStrategy.
+  std::optional<std::string> direction;  ///< See SideOf.
+  std::optional<std::string> strategy;   ///< nullopt: see UsualStrategy.
 };
 
 /// The same, checked. The limit is the model's, or the request's if that is less.

@@ -66,7 +66,8 @@ std::vector<TokenId> TokensThatLoseASpace(const Tokenizer& tokenizer) {
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::span<const TokenId> context)
     : tokenizer_(tokenizer),
-      lead_(TokensThatLoseASpace(tokenizer)),
+      keeps_last_(tokenizer.HasSpacesOfLastToken()),
+      lead_(keeps_last_ ? std::vector<TokenId>() : TokensThatLoseASpace(tokenizer)),
       begun_(lead_.empty()),
       window_(context.begin(), context.end()),
       before_(DecodeWindow()) {
@@ -139,7 +140,13 @@ void TextStream::Shorten(const std::string& text) {
     }
   }
   std::vector<TokenId> kept;
-  if (done_ < text.size()) {
+  if (keeps_last_) {
+    for (auto token = window_.rbegin(); token != window_.rend() && kept.empty(); ++token) {
+      if (tokenizer_.StateOf(*token) != State::kAbsent) {
+        kept.push_back(*token);
+      }
+    }
+  } else if (done_ < text.size()) {
     if (window_.size() <= kMostTokens) {
       return;
     }

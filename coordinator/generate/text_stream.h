@@ -43,6 +43,9 @@ class TextStream {
   void Shorten(const std::string& text);
 
   const Tokenizer& tokenizer_;
+  /// Whether the last token stays in the window, because it decides about a space behind it. Then
+  /// lead_ is empty.
+  bool keeps_last_;
   /// Tokens that lose their space at the beginning of a text. If they keep the space after other
   /// tokens, these tokens have begun the text, and lead_ may stand in for them. Empty if the
   /// tokenizer gives a token the same text everywhere.

@@ -57,10 +57,13 @@ std::string TokenTexts::BytesOf(TokenId id) const {
   if (tokenizer_ == nullptr) {
     return "";
   }
+  const bool has_space_behind = tokenizer_->HasSpacesOfLastToken();
   std::vector<TokenId> ids = lead_;
-  ids.push_back(id);
+  ids.insert(has_space_behind ? ids.begin() : ids.end(), id);
   std::string text = tokenizer_->Decode(ids);
-  if (text.starts_with(lead_text_)) {
+  if (has_space_behind && text.ends_with(lead_text_)) {
+    text.resize(text.size() - lead_text_.size());
+  } else if (!has_space_behind && text.starts_with(lead_text_)) {
     text.erase(0, lead_text_.size());
   } else {
     text = tokenizer_->Decode({&id, 1});

@@ -34,7 +34,8 @@ class TokenTexts {
  private:
   const Tokenizer* const tokenizer_;
   const bool as_ids_;
-  std::vector<TokenId> lead_;  ///< Stands before a token that is decoded.
+  /// Stands before a token that is decoded, or behind it if the token has the space there.
+  std::vector<TokenId> lead_;
   std::string lead_text_;
 };
 

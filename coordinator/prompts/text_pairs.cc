@@ -90,11 +90,13 @@ Expected<TypedTokens, TypedFault> TextPairs::With(std::string_view second) const
   return ApplyTemplate(added_, first_, kept, truncation);
 }
 
-proto::PackedSequence WholeSequence(TypedTokens text, const proto::ModelConfig& config) {
+proto::PackedSequence WholeSequence(TypedTokens text, const proto::ModelConfig& config,
+                                    const Tokenizer* tokenizer) {
   proto::PackedSequence sequence;
   const auto rows = static_cast<std::int32_t>(text.ids.size());
   sequence.tokens = std::move(text.ids);
-  if (config.type_vocab_size > 1 &&
+  const bool has_types = tokenizer == nullptr || tokenizer->rules().gives_token_types;
+  if (has_types && config.type_vocab_size > 1 &&
       std::ranges::any_of(text.types, [](std::uint8_t type) { return type != 0; })) {
     sequence.token_types = std::move(text.types);
   }

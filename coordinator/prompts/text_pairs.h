@@ -55,7 +55,9 @@ class TextPairs {
 };
 
 /// The sequence of a text or a pair of a model that reads whole texts: one segment, whose rows are
-/// pooled. Types are left out if the model has no table of them, or a table of one.
-proto::PackedSequence WholeSequence(TypedTokens text, const proto::ModelConfig& config);
+/// pooled. Types are left out if the model has no table of them, or a table of one, or if the
+/// tokenizer, which may be null, gives the model none.
+proto::PackedSequence WholeSequence(TypedTokens text, const proto::ModelConfig& config,
+                                    const Tokenizer* tokenizer);
 
 }  // namespace scorecast::coordinator

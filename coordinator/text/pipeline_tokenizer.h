@@ -47,6 +47,7 @@ class PipelineTokenizer final : public Tokenizer {
   }
   bool IsSpecial(TokenId id) const override { return special_ids_.contains(id); }
   TextState StateOf(TokenId id) const override;
+  bool HasSpacesOfLastToken() const override { return parts_.decoder.HasWordEnds(); }
   std::int64_t vocab_size() const override {
     return static_cast<std::int64_t>(parts_.spellings.size());
   }
@@ -58,6 +59,9 @@ class PipelineTokenizer final : public Tokenizer {
                   TokenCollector& tokens) const override;
   std::string_view EscapedSpelling(TokenId id) const override {
     return parts_.added_tokens.EscapedSpelling(id);
+  }
+  std::optional<TokenId> SplitToken(std::string_view text) const override {
+    return parts_.added_tokens.SplitToken(text);
   }
   bool HasToken(TokenId id) const {
     return id >= 0 && id < vocab_size() && !parts_.spellings[id].empty();

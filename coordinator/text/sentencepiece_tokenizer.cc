@@ -76,7 +76,8 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view model,
                                                const std::string& origin)
     : processor_(Load(model, config.add_prefix_space, origin)),
       later_sections_(Load(model, false, origin)),
-      added_tokens_(ConfiguredTokens(config, *processor_), Normalizer()),
+      added_tokens_(ConfiguredTokens(config, *processor_), Normalizer(),
+                    config.split_special_tokens),
       cuts_(model),
       vocab_size_(processor_->GetPieceSize()) {
   if (cuts_.removes_extra_spaces()) {

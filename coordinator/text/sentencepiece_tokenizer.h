@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,6 +46,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   void EncodeText(std::string_view text, const EncodeOptions& options,
                   TokenCollector& tokens) const override;
   std::string_view EscapedSpelling(TokenId id) const override;
+  std::optional<TokenId> SplitToken(std::string_view text) const override {
+    return added_tokens_.SplitToken(text);
+  }
   /// The id of a BOS or EOS: of the one that the configuration names, or else of the model's.
   TokenId AddedAround(const TokenizerConfig& config, const std::optional<std::string>& named,
                       TokenId of_model, const std::string& name) const;

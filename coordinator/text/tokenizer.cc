@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "coordinator/text/files/add_prefix_space.h"
+#include "coordinator/text/files/configured_steps.h"
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
 #include "coordinator/text/files/sentence_bert_config.h"
@@ -55,6 +55,42 @@ std::string_view Beginning(std::string_view text, std::size_t size) {
 
 bool EndsWith(const std::vector<TokenId>& ids, const std::vector<TokenId>& end) {
   return end.size() <= ids.size() && std::equal(end.rbegin(), end.rend(), ids.rbegin());
+}
+
+/// `direction` of the `truncation` of a tokenizer.json, which may be absent or null.
+std::optional<TruncationSide> TruncationSideOf(const JsonCursor& document) {
+  const std::optional<JsonCursor> truncation = document.Find("truncation");
+  const std::optional<JsonCursor> direction =
+      truncation ? truncation->Find("direction") : std::nullopt;
+  if (!direction) {
+    return std::nullopt;
+  }
+  if (direction->String() != "Left" && direction->String() != "Right") {
+    direction->Fail(Quoted(direction->String()) + R"( is neither "Left" nor "Right")");
+  }
+  return direction->String() == "Left" ? TruncationSide::kLeft : TruncationSide::kRight;
+}
+
+/// Adds the notes on a tokenizer.json that transformers reads in another way.
+void AddNotes(const TokenizerConfig& config, const Tokenizer& tokenizer, TextRules& rules) {
+  const TokenizerClass& its_class = config.tokenizer_class;
+  // transformers takes a byte-level tokenizer.json as it is if its class is LlamaTokenizer.
+  if (its_class.Rebuilds() &&
+      (its_class.name() != "LlamaTokenizer" || tokenizer.kind() != "byte-level BPE")) {
+    const std::string_view on_top =
+        its_class.HasBertSwitches()
+            ? ", with do_lower_case, strip_accents and tokenize_chinese_chars on top"
+            : "";
+    rules.notes.push_back("tokenizer.json is followed as it is" + std::string(on_top) +
+                          "; transformers 5.24 rebuilds it for its class, " + its_class.name());
+  }
+  const TokenTemplate::Parts pair = tokenizer.token_template().pair;
+  if (its_class.is_of_version_4() && !config.model_input_types &&
+      std::ranges::any_of(pair, [](const auto& part) { return part.type != 0; })) {
+    rules.note_on_types =
+        "the texts of a pair have the token types 0 and 1, because transformers 4 wrote the "
+        "tokenizer's class, PreTrainedTokenizerFast; transformers 5.24 gives type 0 alone";
+  }
 }
 
 }  // namespace
@@ -192,17 +228,21 @@ std::vector<TokenId> Tokenizer::EncodeWithAdded(std::string_view text,
 }
 
 std::optional<TokenId> Tokenizer::SingleToken(std::string_view text) const {
+  if (const std::optional<TokenId> special = SplitToken(text)) {
+    return special;
+  }
   const std::vector<TokenId> ids = Encode(text);
   return ids.size() == 1 ? std::optional(ids.front()) : std::nullopt;
 }
 
 std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir,
-                                         std::string_view templates) {
+                                         std::string_view templates, std::int64_t embedding_rows) {
   const std::filesystem::path json_file = model_dir / "tokenizer.json";
   const std::filesystem::path model_file = model_dir / "tokenizer.model";
   const std::filesystem::path vocab_file = model_dir / "vocab.txt";
   TokenizerConfig config = LoadTokenizerConfig(model_dir);
   config.chat_templates += templates;
+  config.embedding_rows = embedding_rows;
   const SentenceBertConfig sentence_config = LoadSentenceBertConfig(model_dir);
   const auto read = [&](nlohmann::json document, const std::filesystem::path& file) {
     if (sentence_config.do_lower_case) {
@@ -210,25 +250,40 @@ std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir,
     }
     return ReadTokenizerJson(document, config, file.string());
   };
-  if (ModelFileExists(json_file)) {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::optional<TruncationSide> side = config.truncation_side;
+  const bool is_json = ModelFileExists(json_file);
+  if (is_json) {
     nlohmann::json document = ParseJsonFile(ReadModelFile(json_file), json_file.string());
     if (config.add_prefix_space) {
       SetAddPrefixSpace(*config.add_prefix_space, document);
     }
-    return read(std::move(document), json_file);
-  }
-  if (ModelFileExists(model_file)) {
+    if (config.tokenizer_class.HasBertSwitches()) {
+      SetBertSwitches(config, document);
+    }
+    const auto own_side = TruncationSideOf(JsonCursor(document, json_file.string()));
+    side = side ? side : own_side;
+    tokenizer = read(std::move(document), json_file);
+  } else if (ModelFileExists(model_file)) {
     if (sentence_config.do_lower_case) {
       throw proto::StartupError(sentence_config.origin +
                                 ": do_lower_case: not supported with a tokenizer.model");
     }
-    return std::make_unique<SentencePieceTokenizer>(ReadModelFile(model_file), config,
-                                                    model_file.string());
+    tokenizer = std::make_unique<SentencePieceTokenizer>(ReadModelFile(model_file), config,
+                                                         model_file.string());
+  } else if (ModelFileExists(vocab_file)) {
+    tokenizer = read(TokenizerJsonOfVocabTxt(model_dir), vocab_file);
+  } else {
+    return nullptr;
   }
-  if (ModelFileExists(vocab_file)) {
-    return read(TokenizerJsonOfVocabTxt(model_dir), vocab_file);
+  TextRules rules = tokenizer->rules();
+  rules.truncation_side = side.value_or(rules.truncation_side);
+  rules.gives_token_types = config.GivesTokenTypes();
+  if (is_json) {
+    AddNotes(config, *tokenizer, rules);
   }
-  return nullptr;
+  tokenizer->SetRules(std::move(rules));
+  return tokenizer;
 }
 
 }  // namespace scorecast::coordinator

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coordinator/text/models/token_collector.h"
@@ -50,6 +52,17 @@ struct OpenEnd {
   std::int64_t least_tokens = 0;
 };
 
+/// What a model directory says of the texts that its tokenizer encodes.
+struct TextRules {
+  /// Where a text is cut if its request does not say so.
+  TruncationSide truncation_side = TruncationSide::kRight;
+  /// Whether the model gets the types of tokens. If not, every token has type 0 for it.
+  bool gives_token_types = true;
+  /// Lines for the log: where the tokenizer is not as its files or transformers would have it.
+  std::vector<std::string> notes;
+  std::string note_on_types;  ///< The same, for models that have token types. Empty: nothing.
+};
+
 /// Converts text to ids and back, exactly as the reference implementation of the model's tokenizer
 /// does. Const methods may be called from several threads at the same time.
 class Tokenizer {
@@ -81,6 +94,9 @@ class Tokenizer {
     return TokenTemplate::AroundEach(added_prefix(), added_suffix());
   }
 
+  const TextRules& rules() const { return rules_; }
+  void SetRules(TextRules rules) { rules_ = std::move(rules); }
+
   /// BOS, if the tokenizer's own rule adds one. BOS is the only added token that a request keeps.
   virtual std::optional<TokenId> bos() const = 0;
 
@@ -102,6 +118,10 @@ class Tokenizer {
   };
   virtual TextState StateOf(TokenId /*id*/) const { return TextState::kCharacters; }
 
+  /// Whether the token before a text decides if a space precedes the text. If so, a later part of a
+  /// text is decoded behind the last token before it.
+  virtual bool HasSpacesOfLastToken() const { return false; }
+
   /// One more than the largest id; config.json's vocab_size may be larger.
   virtual std::int64_t vocab_size() const = 0;
 
@@ -113,10 +133,16 @@ class Tokenizer {
   std::vector<TokenId> EncodeWithAdded(std::string_view text,
                                        const EncodeOptions& options = {}) const;
 
-  /// The id of a text that is exactly one token, else nullopt.
+  /// The id of a text that is exactly one token, else nullopt. A special token is one even if the
+  /// tokenizer splits special tokens in texts.
   std::optional<TokenId> SingleToken(std::string_view text) const;
 
  private:
+  /// The special token with this text, if the tokenizer splits it in texts.
+  virtual std::optional<TokenId> SplitToken(std::string_view /*text*/) const {
+    return std::nullopt;
+  }
+
   /// Encodes `text` as a whole. Even with kEscape, the result may contain tokens that have an
   /// EscapedSpelling, because a model may make them from plain text.
   virtual void EncodeText(std::string_view text, const EncodeOptions& options,
@@ -134,6 +160,8 @@ class Tokenizer {
               TokenCollector& tokens) const;
   EncodedText EncodePieces(const EncodeLimits& limits, std::string_view text,
                            EncodeOptions options) const;
+
+  TextRules rules_;
 };
 
 /// Reads `model_dir`/tokenizer.json or, if it does not exist, tokenizer.model or else vocab.txt.
@@ -141,8 +169,10 @@ class Tokenizer {
 /// sentence_bert_config.json. Returns null if none of them exists. Throws StartupError, one
 /// line that names the file, if a file is malformed or needs something that is not supported. Added
 /// tokens whose text occurs in `templates` are escaped in the same way as those that occur in the
-/// directory's chat templates.
-std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& model_dir,
-                                         std::string_view templates = {});
+/// directory's chat templates. `embedding_rows` is the number of tokens that the model has: a
+/// special token that a configuration adds beyond them is refused.
+std::unique_ptr<Tokenizer> LoadTokenizer(
+    const std::filesystem::path& model_dir, std::string_view templates = {},
+    std::int64_t embedding_rows = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace scorecast::coordinator

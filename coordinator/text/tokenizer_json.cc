@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/text/files/collect_added_tokens.h"
+#include "coordinator/text/files/added_vocabulary.h"
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/read_decoder.h"
 #include "coordinator/text/files/read_model.h"
@@ -23,15 +23,20 @@
 namespace scorecast::coordinator {
 namespace {
 
-/// The text that each id is decoded from, as in the reference: the spelling in the vocabulary, or
-/// the content of an added token, which is normalized if the token is.
-std::vector<std::string> Spellings(const IdBySpelling& ids, const std::vector<AddedToken>& added,
-                                   const Normalizer& normalizer) {
+/// −1 for an empty vocabulary.
+TokenId LargestId(const IdBySpelling& ids) {
   TokenId largest = -1;
   for (const auto& [spelling, id] : ids) {
     largest = std::max(largest, id);
   }
-  std::vector<std::string> spellings(static_cast<std::size_t>(largest) + 1);
+  return largest;
+}
+
+/// The text that each id is decoded from, as in the reference: the spelling in the vocabulary, or
+/// the content of an added token, which is normalized if the token is.
+std::vector<std::string> Spellings(const IdBySpelling& ids, const std::vector<AddedToken>& added,
+                                   const Normalizer& normalizer) {
+  std::vector<std::string> spellings(static_cast<std::size_t>(LargestId(ids)) + 1);
   for (const auto& [spelling, id] : ids) {
     spellings[id] = spelling;
   }
@@ -121,32 +126,43 @@ std::unique_ptr<Tokenizer> ReadTokenizerJson(const nlohmann::json& document,
   const std::optional<JsonCursor> pre_tokenizer_part = root.Find("pre_tokenizer");
   PreTokenizer pre_tokenizer =
       pre_tokenizer_part ? ReadPreTokenizer(*pre_tokenizer_part) : PreTokenizer();
-  auto [model, kind, ids] = ReadTokenizerModel(root.At("model"), pre_tokenizer.is_byte_level());
-  std::vector<AddedToken> added = CollectAddedTokens(root, config, ids);
+  auto [model, kind, ids, model_size] =
+      ReadTokenizerModel(root.At("model"), pre_tokenizer.is_byte_level());
+  AddedVocabulary vocabulary(config, model_size, ids);
+  vocabulary.AddFromFiles(root);
+  if (ids.empty()) {
+    root.Fail("the vocabulary is empty");
+  }
+  TokenTemplate around;
+  if (const std::optional<JsonCursor> processor = root.Find("post_processor")) {
+    around = ReadPostProcessor(*processor, LargestId(ids) + 1);
+  }
+  const TokenTemplate of_tokenizer = around;
+  ApplyConfig(config, ids, around);
+  // What is around a text was in the vocabulary before.
+  vocabulary.AddNamed();
+  const std::string note = vocabulary.note();
+  std::vector<AddedToken> added = std::move(vocabulary).Take();
+  MarkTemplateTokens(of_tokenizer, added);
+  MarkUnknownToken(root.At("model"), added);
   const std::optional<JsonCursor> normalizer_part = root.Find("normalizer");
   Normalizer normalizer = normalizer_part ? ReadNormalizer(*normalizer_part) : Normalizer();
   std::vector<std::string> spellings = Spellings(ids, added, normalizer);
-  if (spellings.empty()) {
-    root.Fail("the vocabulary is empty");
-  }
-
-  TokenTemplate around;
-  if (const std::optional<JsonCursor> processor = root.Find("post_processor")) {
-    around = ReadPostProcessor(*processor, static_cast<std::int64_t>(spellings.size()));
-  }
-  MarkTemplateTokens(around, added);
-  MarkUnknownToken(root.At("model"), added);
-  ApplyConfig(config, ids, around);
   const std::optional<TokenId> bos = FindBos(config, ids, around.Prefix());
-  return std::make_unique<PipelineTokenizer>(
-      PipelineTokenizer::Parts{.added_tokens = AddedTokens(std::move(added), std::move(normalizer)),
-                               .pre_tokenizer = std::move(pre_tokenizer),
-                               .model = std::move(model),
-                               .decoder = ReadDecoder(root.At("decoder")),
-                               .kind = kind,
-                               .spellings = std::move(spellings),
-                               .token_template = std::move(around),
-                               .bos = bos});
+  auto tokenizer = std::make_unique<PipelineTokenizer>(PipelineTokenizer::Parts{
+      .added_tokens =
+          AddedTokens(std::move(added), std::move(normalizer), config.split_special_tokens),
+      .pre_tokenizer = std::move(pre_tokenizer),
+      .model = std::move(model),
+      .decoder = ReadDecoder(root.At("decoder")),
+      .kind = kind,
+      .spellings = std::move(spellings),
+      .token_template = std::move(around),
+      .bos = bos});
+  if (!note.empty()) {
+    tokenizer->SetRules({.notes = {note}});
+  }
+  return tokenizer;
 }
 
 }  // namespace scorecast::coordinator

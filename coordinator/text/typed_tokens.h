@@ -37,7 +37,7 @@ struct Truncation {
     kOnlyFirst,  ///< At least one token of the text that is cut must be left.
     kOnlySecond,
   };
-  enum class Side : std::uint8_t { kRight, kLeft };  ///< The end at which a text is cut.
+  using Side = TruncationSide;
 
   std::int64_t max_length = EncodeLimits::kUnlimited;  ///< Counts the tokens of the template, too.
   Strategy strategy = Strategy::kNone;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -328,10 +329,12 @@ int RunInspectCommand(const InspectFlags& flags) {
       config || std::filesystem::is_directory(flags.engine.model, ignored)) {
     Attempt(obstacles, [&] {
       tokenizer = coordinator::LoadTokenizer(
-          flags.engine.model, coordinator::ControlTokensOfTemplates(flags.engine.rerank_template) +
-                                  coordinator::ControlTokensOfDecisions(
-                                      flags.engine.model, flags.engine.decision_template) +
-                                  coordinator::TextOfChatTemplate(flags.engine.chat_template));
+          flags.engine.model,
+          coordinator::ControlTokensOfTemplates(flags.engine.rerank_template) +
+              coordinator::ControlTokensOfDecisions(flags.engine.model,
+                                                    flags.engine.decision_template) +
+              coordinator::TextOfChatTemplate(flags.engine.chat_template),
+          config ? config->vocab_size : std::numeric_limits<std::int64_t>::max());
     });
   }
   std::optional<shard::Checkpoint> checkpoint;

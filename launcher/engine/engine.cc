@@ -77,6 +77,16 @@ double MegabytesOf(const std::vector<std::int64_t>& bytes) {
   return static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0})) * 1e-6;
 }
 
+/// What is not as in transformers 5.24.
+void LogTextRules(const coordinator::TextRules& rules, const proto::ModelConfig& config) {
+  for (const std::string& note : rules.notes) {
+    proto::Log(proto::LogLevel::kInfo, note);
+  }
+  if (!rules.note_on_types.empty() && config.type_vocab_size > 1) {
+    proto::Log(proto::LogLevel::kInfo, rules.note_on_types);
+  }
+}
+
 void LogReranker(const coordinator::ServerOptions& options) {
   if (!options.reranker) {
     proto::LogInfo("rerank requests are refused: {}", options.no_reranker_reason);
@@ -263,6 +273,9 @@ void Engine::Load(bool has_checksums) {
           "the longest text: {}{}", proto::Count(std::min(of_model, of_memory), "token"),
           of_memory < of_model ? ", for memory; the model takes " + std::to_string(of_model) : "");
     }
+    if (tokenizer_ != nullptr) {
+      LogTextRules(tokenizer_->rules(), config_);
+    }
     if (!texts_.empty()) {
       proto::LogInfo("{}", texts_);
     }
@@ -285,9 +298,11 @@ void Engine::Configure(const EngineFlags& flags) {
   server_options_.model_name =
       flags.served_model_name.empty() ? dir.filename().string() : flags.served_model_name;
   tokenizer_ = coordinator::LoadTokenizer(
-      flags.model, coordinator::ControlTokensOfTemplates(flags.rerank_template) +
-                       coordinator::ControlTokensOfDecisions(flags.model, flags.decision_template) +
-                       coordinator::TextOfChatTemplate(flags.chat_template));
+      flags.model,
+      coordinator::ControlTokensOfTemplates(flags.rerank_template) +
+          coordinator::ControlTokensOfDecisions(flags.model, flags.decision_template) +
+          coordinator::TextOfChatTemplate(flags.chat_template),
+      config_.vocab_size);
   if (!flags.delimiter.empty()) {
     server_options_.delimiter =
         coordinator::DelimiterFromFlag(flags.delimiter, tokenizer_.get(), config_);

@@ -114,8 +114,8 @@ TEST_P(EmbeddingTexts, HaveTheReferencesVectors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EmbeddingTexts,
-                         ::testing::Values(Model{"bert-embed-text"}, Model{"qwen3-embed"},
-                                           Model{"gemma3-bidirectional", 2},
+                         ::testing::Values(Model{"bert-embed-text"}, Model{"bert-lower-in-config"},
+                                           Model{"qwen3-embed"}, Model{"gemma3-bidirectional", 2},
                                            Model{"xlm-roberta-embed"}),
                          NameOf);
 
@@ -148,7 +148,7 @@ TEST_P(SentenceTransformers, VectorsAreThoseOfEncode) {
 INSTANTIATE_TEST_SUITE_P(All, SentenceTransformers,
                          ::testing::Values(Model{"st-bi-encoder"}, Model{"st-bi-encoder-classic"},
                                            Model{"st-message"}, Model{"st-lengths"},
-                                           Model{"st-lengths-override"}),
+                                           Model{"st-lengths-override"}, Model{"st-lower-left"}),
                          NameOf);
 
 TEST(EmbeddingDialects, HaveTheSameVectors) {

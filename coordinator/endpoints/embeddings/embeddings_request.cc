@@ -72,15 +72,17 @@ Expected<Encoding> EncodingOf(const MessageRequest<EmbeddingsMessage>& request) 
   return encoding;
 }
 
-Expected<TextLength> LengthOf(const MessageRequest<EmbeddingsMessage>& request) {
+Expected<TextLength> LengthOf(const MessageRequest<EmbeddingsMessage>& request,
+                              const RequestContext& context) {
   const EmbeddingsMessage& message = request.message;
   const std::optional<std::int64_t> most =
       Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens());
   const std::string& field = request.NameOf(EmbeddingsMessage::kTruncateFieldNumber);
   if (!request.IsStringOf(EmbeddingsMessage::kTruncateFieldNumber,
                           EmbeddingsMessage::kTruncationDirectionFieldNumber)) {
-    Expected<TextLength> length =
-        CheckLength(message.truncate(), message.truncation_direction(), most);
+    Expected<TextLength> length = CheckLength(
+        message.truncate(),
+        Given(message.has_truncation_direction(), message.truncation_direction()), context, most);
     if (length) {
       length->cut_field = field;
     }
@@ -91,7 +93,8 @@ Expected<TextLength> LengthOf(const MessageRequest<EmbeddingsMessage>& request) 
   if (!cut) {
     return Unexpected(cut.error());
   }
-  Expected<TextLength> length = CheckLength(/*truncate=*/false, /*direction=*/"right", most);
+  Expected<TextLength> length =
+      CheckLength(/*truncate=*/false, /*direction=*/std::nullopt, context, most);
   if (length) {
     length->cut = *cut;
   }
@@ -161,7 +164,7 @@ Expected<PreparedRequest> PrepareEmbeddings(MessageRequest<EmbeddingsMessage> re
   const std::string& bits_field =
       message.has_output_dtype() ? request.NameOf(EmbeddingsMessage::kOutputDtypeFieldNumber)
                                  : request.NameOf(EmbeddingsMessage::kEncodingFormatFieldNumber);
-  const Expected<TextLength> length = LengthOf(request);
+  const Expected<TextLength> length = LengthOf(request, context);
   if (!length) {
     return Unexpected(length.error());
   }

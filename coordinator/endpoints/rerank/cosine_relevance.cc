@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/endpoints/text_sequences.h"
+#include "coordinator/endpoints/truncation.h"
 #include "coordinator/request/request_error.h"
 
 namespace scorecast::coordinator {
@@ -31,9 +32,10 @@ std::optional<Error> RerankerFault(const RelevanceOptions& options) {
 
 class CosineRelevance {
  public:
-  CosineRelevance(const RelevanceInputs& inputs, const TextLength& length,
+  /// A text that has a limit of its own is cut at `side` in any case.
+  CosineRelevance(const RelevanceInputs& inputs, const TextLength& length, Truncation::Side side,
                   const RequestContext& context)
-      : inputs_(inputs), length_(length), context_(context) {
+      : inputs_(inputs), length_(length), side_(side), context_(context) {
     prepared_.readout.reranker = context.options.reranker;
     prepared_.readout.similarity = context.options.embedder.similarity;
     prepared_.readout.documents_field = inputs.documents_field;
@@ -68,7 +70,7 @@ class CosineRelevance {
     TextInputs one = {.texts = {{text, std::nullopt}}, .field = field, .length = length_};
     if (max_tokens > 0) {
       one.length.max_tokens = std::min(one.length.max_tokens, max_tokens);
-      one.length.cut = one.length.cut.value_or(Truncation::Side::kRight);
+      one.length.cut = side_;
     }
     Expected<TextSequences> made = MakeTextSequences(one, context_);
     if (!made) {
@@ -81,6 +83,7 @@ class CosineRelevance {
 
   const RelevanceInputs& inputs_;
   const TextLength length_;
+  const Truncation::Side side_;
   const RequestContext& context_;
   PreparedRelevance prepared_;
 };
@@ -92,16 +95,17 @@ Expected<PreparedRelevance> PrepareCosineRelevance(const RelevanceInputs& inputs
   if (auto fault = RerankerFault(inputs.options)) {
     return Unexpected(*std::move(fault));
   }
+  const Expected<Truncation::Side> side = SideOf(inputs.options.truncation_direction, context);
   Expected<TextLength> length =
-      CheckLength(inputs.options.truncate, inputs.options.truncation_direction);
-  if (!length) {
+      CheckLength(inputs.options.truncate, inputs.options.truncation_direction, context);
+  if (!side || !length) {
     return Unexpected(std::move(length).error());
   }
   length->cut_field = inputs.options.truncate_field;
   if (inputs.options.truncate_prompt_tokens > 0) {
     length->max_tokens = inputs.options.truncate_prompt_tokens;
   }
-  CosineRelevance relevance(inputs, *length, context);
+  CosineRelevance relevance(inputs, *length, *side, context);
   for (const QueryDocuments& query : inputs.queries) {
     if (auto fault = relevance.AddQuery(query)) {
       return Unexpected(*std::move(fault));

@@ -27,8 +27,8 @@ struct RelevanceOptions {
   std::int64_t max_tokens_per_doc = 0;
   std::int64_t truncate_prompt_tokens = 0;
   bool truncate = false;
-  std::string truncate_field = "truncate";  ///< The client's name of it.
-  std::string truncation_direction;
+  std::string truncate_field = "truncate";          ///< The client's name of it.
+  std::optional<std::string> truncation_direction;  ///< See SideOf.
   std::optional<std::string> truncation_strategy;
   std::int64_t max_tokens_per_query = 0;
   ScoreScale scale = ScoreScale::kModel;
@@ -59,7 +59,9 @@ proto::Expected<RelevanceOptions> RelevanceOf(const MessageRequest<Message>& req
   options.truncate_prompt_tokens = message.truncate_prompt_tokens();
   options.truncate = message.truncate();
   options.truncate_field = request.NameOf(Message::kTruncateFieldNumber);
-  options.truncation_direction = message.truncation_direction();
+  if (message.has_truncation_direction()) {
+    options.truncation_direction = message.truncation_direction();
+  }
   if (request.IsStringOf(Message::kTruncateFieldNumber, Message::kTruncationDirectionFieldNumber)) {
     if (auto fault = SetTruncate(message.truncation_direction(), options)) {
       return proto::Unexpected(*std::move(fault));

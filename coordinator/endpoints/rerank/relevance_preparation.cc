@@ -77,7 +77,7 @@ std::optional<Error> FieldFault(const RelevanceInputs& inputs, const RequestCont
   if (auto fault = TruncatePromptTokensFault(options.truncate_prompt_tokens)) {
     return fault;
   }
-  const Expected<Truncation::Side> side = SideOf(options.truncation_direction);
+  const Expected<Truncation::Side> side = SideOf(options.truncation_direction, context);
   return side ? StrategyFault(options, context) : std::optional(side.error());
 }
 
@@ -131,7 +131,8 @@ class RelevancePreparation {
       : inputs_(inputs),
         context_(context),
         reranker_(*context.options.reranker),
-        limits_{.cut = Given(inputs.options.truncate, *SideOf(inputs.options.truncation_direction)),
+        limits_{.cut = Given(inputs.options.truncate,
+                             *SideOf(inputs.options.truncation_direction, context)),
                 .interruption = context.interruption},
         repeated_(inputs.documents_field),
         packer_(inputs.documents_field, inputs.documents.size(),

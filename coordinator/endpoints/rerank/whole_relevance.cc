@@ -258,7 +258,7 @@ class WholeRelevance {
       return packer_.Add(document, BehindPrefix(std::move(text.ids)));
     }
     rows_[document] = {.sequence = sequences_.size(), .read = 0};
-    sequences_.push_back(WholeSequence(std::move(text), context_.config));
+    sequences_.push_back(WholeSequence(std::move(text), context_.config, context_.tokenizer));
     auto fault = CapacityFault(sequences_.back(), context_.limits);
     if (fault) {
       fault->param = field;

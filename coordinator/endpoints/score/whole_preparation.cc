@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "coordinator/chat/text_messages.h"
+#include "coordinator/endpoints/text_sequences.h"
 #include "coordinator/endpoints/truncation.h"
 #include "coordinator/prompts/text_pairs.h"
 #include "coordinator/request/request_checks.h"
@@ -31,9 +32,7 @@ WholeTextCut CutOfRequest(const v1::ScoreRequest& request) {
   if (request.has_truncate_prompt_tokens()) {
     cut.truncate_prompt_tokens = request.truncate_prompt_tokens();
   }
-  if (request.has_truncation_direction()) {
-    cut.direction = request.truncation_direction();
-  }
+  cut.direction = Given(request.has_truncation_direction(), request.truncation_direction());
   if (request.has_truncation_strategy()) {
     cut.strategy = request.truncation_strategy();
   }
@@ -155,7 +154,7 @@ Expected<std::vector<PackedSequence>> PrepareWhole(const CheckedScore& checked,
     }
     readout.prompt_tokens += static_cast<std::int64_t>(text.ids.size());
     readout.item_rows.push_back(i);
-    sequences.push_back(WholeSequence(std::move(text), context.config));
+    sequences.push_back(WholeSequence(std::move(text), context.config, context.tokenizer));
     if (auto fault = CapacityFault(sequences.back(), context.limits)) {
       fault->param = At("items", i);
       return Unexpected(*std::move(fault));

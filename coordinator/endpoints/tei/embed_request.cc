@@ -45,8 +45,8 @@ Expected<PreparedRequest> PrepareTeiEmbed(MessageRequest<v1::TeiEmbedRequest> re
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
   }
-  Expected<TextInputs> inputs =
-      WithTeiOptions(message, {.texts = InputsOf(ViewsOf(message.inputs())), .field = "inputs"});
+  Expected<TextInputs> inputs = WithTeiOptions(
+      message, {.texts = InputsOf(ViewsOf(message.inputs())), .field = "inputs"}, context);
   if (!inputs) {
     return Unexpected(std::move(inputs).error());
   }
@@ -72,7 +72,8 @@ Expected<PreparedRequest> PrepareTeiEmbedAll(MessageRequest<v1::TeiEmbedAllReque
   }
   const Expected<TextInputs> inputs = WithTeiOptions(
       message,
-      {.texts = InputsOf(ViewsOf(message.inputs())), .field = "inputs", .reads_all_rows = true});
+      {.texts = InputsOf(ViewsOf(message.inputs())), .field = "inputs", .reads_all_rows = true},
+      context);
   if (!inputs) {
     return Unexpected(inputs.error());
   }

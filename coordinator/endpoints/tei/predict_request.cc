@@ -134,7 +134,7 @@ Expected<PreparedRequest> PrepareTeiPredict(MessageRequest<v1::TeiPredictRequest
       texts.texts.back().second = one[1];
     }
   }
-  const Expected<TextInputs> checked = WithTeiOptions(message, std::move(texts));
+  const Expected<TextInputs> checked = WithTeiOptions(message, std::move(texts), context);
   if (!checked) {
     return Unexpected(checked.error());
   }

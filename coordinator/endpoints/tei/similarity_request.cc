@@ -51,12 +51,9 @@ struct TeiSimilarityReadout : Readout {
 Expected<PreparedRequest> PrepareTeiSimilarity(MessageRequest<v1::TeiSimilarityRequest> request,
                                                const RequestContext& context,
                                                const OnDelta& /*on_delta*/) {
-  v1::TeiSimilarityRequest& message = request.message;
+  const v1::TeiSimilarityRequest& message = request.message;
   if (auto fault = OptionsFault(request)) {
     return Unexpected(*std::move(fault));
-  }
-  if (!message.has_parameters()) {
-    message.mutable_parameters()->set_truncation_direction("right");
   }
   const v1::TeiSimilarityInputs& inputs = message.inputs();
   std::vector<TextInput> sentences;
@@ -64,7 +61,7 @@ Expected<PreparedRequest> PrepareTeiSimilarity(MessageRequest<v1::TeiSimilarityR
     sentences.push_back({std::string_view(sentence), std::nullopt});
   }
   const auto sequences_of = [&](TextInputs texts) -> Expected<TextSequences> {
-    Expected<TextInputs> checked = WithTeiOptions(message.parameters(), std::move(texts));
+    Expected<TextInputs> checked = WithTeiOptions(message.parameters(), std::move(texts), context);
     if (!checked) {
       return Unexpected(std::move(checked).error());
     }

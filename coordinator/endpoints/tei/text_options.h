@@ -13,9 +13,11 @@ inline constexpr int kTeiTooLongCode = 413;
 /// Texts as the fields `truncate`, `truncation_direction` and `prompt_name` of `options` want them.
 /// Of `inputs`, length and prompt are not set.
 template <typename Message>
-proto::Expected<TextInputs> WithTeiOptions(const Message& options, TextInputs inputs) {
-  proto::Expected<TextLength> length =
-      CheckLength(options.truncate(), options.truncation_direction());
+proto::Expected<TextInputs> WithTeiOptions(const Message& options, TextInputs inputs,
+                                           const RequestContext& context) {
+  proto::Expected<TextLength> length = CheckLength(
+      options.truncate(), Given(options.has_truncation_direction(), options.truncation_direction()),
+      context);
   if (!length) {
     return proto::Unexpected(std::move(length).error());
   }

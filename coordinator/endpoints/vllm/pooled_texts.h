@@ -23,9 +23,9 @@ template <typename Message>
 proto::Expected<TextInputs> VllmInputs(const MessageRequest<Message>& request,
                                        const RequestContext& context, std::vector<TokenId>& ids) {
   const Message& message = request.message;
-  proto::Expected<TextLength> length =
-      CheckLength(/*truncate=*/false, message.truncation_direction(),
-                  Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens()));
+  proto::Expected<TextLength> length = CheckLength(
+      /*truncate=*/false, Given(message.has_truncation_direction(), message.truncation_direction()),
+      context, Given(message.has_truncate_prompt_tokens(), message.truncate_prompt_tokens()));
   if (!length) {
     return proto::Unexpected(std::move(length).error());
   }

@@ -21,11 +21,9 @@ void CheckOptions(const JsonCursor& model) {
   if (dropout && dropout->value() != 0) {
     dropout->Fail("not supported");
   }
-  for (const std::string_view name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    const std::optional<JsonCursor> affix = model.Find(name);
-    if (affix && !affix->String().empty()) {
-      affix->Fail(Quoted(affix->String()) + " is not supported");
-    }
+  const std::optional<JsonCursor> prefix = model.Find("continuing_subword_prefix");
+  if (prefix && !prefix->String().empty()) {
+    prefix->Fail(Quoted(prefix->String()) + " is not supported");
   }
 }
 
@@ -92,23 +90,46 @@ class MergesReader {
   std::string joined_;
 };
 
-BpeModel::ByteTokens ReadByteTokens(const IdBySpelling& ids) {
+/// The tokens of the bytes, spelled with a suffix, which may be empty.
+BpeModel::ByteTokens ReadByteTokens(const IdBySpelling& ids, const std::string& suffix) {
   BpeModel::ByteTokens tokens{};
   for (int byte = 0; byte < 256; ++byte) {
-    const auto token = ids.find(ByteSpelling(static_cast<std::uint8_t>(byte)));
+    const auto token = ids.find(ByteSpelling(static_cast<std::uint8_t>(byte)) + suffix);
     tokens[byte] = token != ids.end() ? token->second : -1;
   }
   return tokens;
 }
 
-std::unordered_map<char32_t, TokenId> ReadCharacterTokens(const IdBySpelling& ids) {
+/// The same for characters.
+std::unordered_map<char32_t, TokenId> ReadCharacterTokens(const IdBySpelling& ids,
+                                                          const std::string& suffix) {
   std::unordered_map<char32_t, TokenId> tokens;
   for (const auto& [spelling, id] : ids) {
-    if (!spelling.empty() && FirstCodePoint(spelling).length == spelling.size()) {
-      tokens.emplace(FirstCodePoint(spelling).value, id);
+    if (!spelling.ends_with(suffix)) {
+      continue;
+    }
+    const std::string_view character = spelling.substr(0, spelling.size() - suffix.size());
+    if (!character.empty() && FirstCodePoint(character).length == character.size()) {
+      tokens.emplace(FirstCodePoint(character).value, id);
     }
   }
   return tokens;
+}
+
+/// What tokens have at the ends of words, if that is something.
+std::optional<BpeModel::WordEnd> ReadWordEnd(const JsonCursor& model, const IdBySpelling& ids,
+                                             bool is_byte_level) {
+  const std::optional<JsonCursor> suffix = model.Find("end_of_word_suffix");
+  if (!suffix || suffix->String().empty()) {
+    return std::nullopt;
+  }
+  BpeModel::WordEnd end{.suffix = suffix->String(), .character_tokens = {}, .byte_tokens = {}};
+  if (is_byte_level) {
+    end.byte_tokens = ReadByteTokens(ids, end.suffix);
+  } else {
+    end.character_tokens = ReadCharacterTokens(ids, end.suffix);
+  }
+  return end;
 }
 
 void ReadBytePairs(const IdBySpelling& ids, BpeModel::Data& data) {
@@ -132,9 +153,11 @@ void ReadCharacterPairs(const IdBySpelling& ids, BpeModel::Data& data) {
 std::optional<TokenId> ReadUnknown(const JsonCursor& model, const BpeModel::Data& data,
                                    const IdBySpelling& ids) {
   const std::optional<JsonCursor> unknown = model.Find("unk_token");
-  const bool occurs =
-      data.character_tokens ||
-      std::find(data.byte_tokens.begin(), data.byte_tokens.end(), -1) != data.byte_tokens.end();
+  const auto lacks_byte = [](const BpeModel::ByteTokens& tokens) {
+    return std::find(tokens.begin(), tokens.end(), -1) != tokens.end();
+  };
+  const bool occurs = data.character_tokens || lacks_byte(data.byte_tokens) ||
+                      (data.word_end && lacks_byte(data.word_end->byte_tokens));
   if (!unknown || !occurs) {
     return std::nullopt;
   }
@@ -165,13 +188,14 @@ ReadModel ReadBpeModel(const JsonCursor& model, bool is_byte_level) {
   IdBySpelling ids = ReadVocabulary(model.At("vocab"));
   BpeModel::Data data;
   if (is_byte_level) {
-    data.byte_tokens = ReadByteTokens(ids);
+    data.byte_tokens = ReadByteTokens(ids, /*suffix=*/"");
     ReadBytePairs(ids, data);
   } else {
-    data.character_tokens = ReadCharacterTokens(ids);
+    data.character_tokens = ReadCharacterTokens(ids, /*suffix=*/"");
     ReadCharacterPairs(ids, data);
   }
   data.pairs.Finish();
+  data.word_end = ReadWordEnd(model, ids, is_byte_level);
   const bool byte_fallback = model.Flag("byte_fallback", false);
   if (byte_fallback) {
     data.fallback = FallbackTokens(ids);
@@ -182,11 +206,13 @@ ReadModel ReadBpeModel(const JsonCursor& model, bool is_byte_level) {
   if (model.Flag("ignore_merges", false)) {
     data.whole_pieces = WholePieces(ids, is_byte_level);
   }
+  const auto size = static_cast<std::int64_t>(ids.size());
   return {.model = BpeModel(std::move(data)),
           .kind = is_byte_level   ? "byte-level BPE"
                   : byte_fallback ? "BPE with byte fallback"
                                   : "BPE",
-          .ids = std::move(ids)};
+          .ids = std::move(ids),
+          .size = size};
 }
 
 }  // namespace scorecast::coordinator

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,8 @@ class Reader {
     } else if (type == "WordPiece") {
       steps_.emplace_back(Decoder::WordPiece{.prefix = step.At("prefix").String(),
                                              .cleanup = step.At("cleanup").Bool()});
+    } else if (type == "BPEDecoder") {
+      steps_.emplace_back(ReadWordEnds(step));
     } else if (type == "ByteLevel") {
       if (!steps_.empty()) {
         step.Fail("ByteLevel after another step is not supported");
@@ -61,6 +64,14 @@ class Reader {
       stage_ = Stage::kStripped;
     }
     return {.character = character, .most = static_cast<std::size_t>(most)};
+  }
+
+  static Decoder::WordEnds ReadWordEnds(const JsonCursor& step) {
+    const std::optional<JsonCursor> suffix = step.Find("suffix");
+    if (!suffix || suffix->String().empty()) {
+      step.At("type").Fail("\"BPEDecoder\" is not supported without a suffix");
+    }
+    return {.suffix = suffix->String()};
   }
 
   static Decoder::Metaspace ReadMetaspace(const JsonCursor& step) {

@@ -46,7 +46,8 @@ ReadModel ReadUnigramModel(const JsonCursor& model) {
   }
   return {.model = UnigramModel(data),
           .kind = byte_fallback ? "Unigram with byte fallback" : "Unigram",
-          .ids = std::move(ids)};
+          .ids = std::move(ids),
+          .size = static_cast<std::int64_t>(data.tokens.size())};
 }
 
 /// Throws StartupError if the model is malformed or has no unknown token.
@@ -64,7 +65,8 @@ ReadModel ReadWordPieceModel(const JsonCursor& model) {
       .max_word_characters = static_cast<std::size_t>(
           model.At("max_input_chars_per_word").Integer(0, kMaxWordCharacters))};
   data.tokens.assign(ids.begin(), ids.end());
-  return {.model = WordPieceModel(data), .kind = "WordPiece", .ids = std::move(ids)};
+  const auto size = static_cast<std::int64_t>(ids.size());
+  return {.model = WordPieceModel(data), .kind = "WordPiece", .ids = std::move(ids), .size = size};
 }
 
 }  // namespace

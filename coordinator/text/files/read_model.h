@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +26,8 @@ struct ReadModel {
   std::string_view kind;  ///< See Tokenizer::kind.
   /// The vocabulary in the file's spelling; views into the document.
   IdBySpelling ids;
+  /// Number of tokens, also of those of a list that have one text.
+  std::int64_t size = 0;
 };
 
 /// Reads the `model` of a tokenizer.json: BPE, Unigram or WordPiece. `is_byte_level` says that its

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "coordinator/text/unicode/byte_alphabet.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -218,18 +219,38 @@ void BpeModel::Encode(std::string_view piece, TokenCollector& tokens) const {
   }
   while (!piece.empty()) {
     const std::size_t end = EndOfPart(piece);
-    EncodeMerged(piece.substr(0, end), tokens);
+    EncodeMerged(piece.substr(0, end), end == piece.size(), tokens);
     piece.remove_prefix(end);
   }
+}
+
+TokenId BpeModel::FirstToken(std::string_view text, bool is_last) const {
+  const WordEnd* const end = is_last && data_.word_end ? &*data_.word_end : nullptr;
+  if (!data_.character_tokens) {
+    const auto byte = static_cast<std::uint8_t>(text.front());
+    return end != nullptr ? end->byte_tokens[byte] : data_.byte_tokens[byte];
+  }
+  const auto& tokens = end != nullptr ? end->character_tokens : *data_.character_tokens;
+  const auto token = tokens.find(FirstCodePoint(text).value);
+  return token != tokens.end() ? token->second : -1;
+}
+
+bool BpeModel::HasToken(std::string_view character) const {
+  return FirstToken(character, false) >= 0 && (!data_.word_end || FirstToken(character, true) >= 0);
+}
+
+bool BpeModel::FallsBack(std::string_view character) const {
+  return data_.fallback && FirstToken(character, false) < 0 && HasAll(*data_.fallback, character) &&
+         (!data_.word_end ||
+          (FirstToken(character, true) < 0 && HasAll(*data_.fallback, data_.word_end->suffix)));
 }
 
 std::int64_t BpeModel::LeastTokens(std::string_view text) const {
   LongestTokens::Sum sum;
   if (!data_.character_tokens) {
-    for (const char c : text) {
-      const auto byte = static_cast<std::uint8_t>(c);
-      if (data_.byte_tokens[byte] >= 0) {
-        sum.Add(1, data_.longest.With(byte));
+    for (; !text.empty(); text.remove_prefix(1)) {
+      if (HasToken(text)) {
+        sum.Add(1, data_.longest.With(static_cast<std::uint8_t>(text.front())));
       }
     }
     return sum.tokens();
@@ -240,10 +261,9 @@ std::int64_t BpeModel::LeastTokens(std::string_view text) const {
       std::max(kByteSpelling, std::uint64_t{data_.longest.With('<')});
   while (!text.empty()) {
     const std::string_view character = text.substr(0, FirstCodePoint(text).length);
-    const char32_t value = FirstCodePoint(text).value;
-    if (data_.character_tokens->contains(value)) {
-      sum.Add(1, data_.longest.With(value));
-    } else if (data_.fallback && HasAll(*data_.fallback, character)) {
+    if (HasToken(character)) {
+      sum.Add(1, data_.longest.With(FirstCodePoint(text).value));
+    } else if (FallsBack(character)) {
       sum.Add(kByteSpelling * character.size(), longest_of_bytes);
     }
     text.remove_prefix(character.size());
@@ -267,7 +287,7 @@ bool BpeModel::IsBorder(std::string_view piece, std::size_t at) const {
     const auto before = static_cast<std::uint8_t>(piece[at - 1]);
     const auto after = static_cast<std::uint8_t>(piece[at]);
     return !data_.pairs.Contains(before, after) && data_.byte_tokens[before] >= 0 &&
-           data_.byte_tokens[after] >= 0;
+           HasToken(piece.substr(at));
   }
   if ((static_cast<std::uint8_t>(piece[at]) & 0xC0) == 0x80) {
     return false;
@@ -275,7 +295,7 @@ bool BpeModel::IsBorder(std::string_view piece, std::size_t at) const {
   const char32_t before = LastCodePoint(piece.substr(0, at)).value;
   const char32_t after = FirstCodePoint(piece.substr(at)).value;
   return !data_.pairs.Contains(before, after) && data_.character_tokens->contains(before) &&
-         data_.character_tokens->contains(after);
+         HasToken(piece.substr(at));
 }
 
 void BpeModel::GoToLast(OpenPiece& piece) const {
@@ -286,9 +306,6 @@ void BpeModel::GoToLast(OpenPiece& piece) const {
   // merging.
   bool may_be_whole = !data_.whole_pieces.empty();
   const std::string_view text = piece.text.text;
-  const auto is_known = [&](CodePoint character) {
-    return data_.character_tokens->contains(character.value);
-  };
   for (std::size_t at = text.size(); at > 0;) {
     const CodePoint after = LastCodePoint(text.substr(0, at));
     at -= after.length;
@@ -299,8 +316,8 @@ void BpeModel::GoToLast(OpenPiece& piece) const {
     if (data_.pairs.Contains(before.value, after.value)) {
       continue;
     }
-    if (!may_be_whole && piece.text.places[at] != OpenText::kNoPlace && is_known(before) &&
-        is_known(after)) {
+    if (!may_be_whole && piece.text.places[at] != OpenText::kNoPlace &&
+        data_.character_tokens->contains(before.value) && HasToken(text.substr(at))) {
       piece.Cut(at, text.size());
       return;
     }
@@ -308,36 +325,32 @@ void BpeModel::GoToLast(OpenPiece& piece) const {
   }
 }
 
-void BpeModel::Begin(std::string_view piece, Beginning& beginning) const {
-  if (!data_.character_tokens) {
-    for (const char c : piece) {
-      const auto byte = static_cast<std::uint8_t>(c);
-      if (data_.byte_tokens[byte] >= 0) {
-        beginning.Add(data_.byte_tokens[byte]);
-      } else {
-        beginning.AddMissing(ByteSpelling(byte));
+void BpeModel::Begin(std::string_view part, bool is_end, Beginning& beginning) const {
+  while (!part.empty()) {
+    const std::size_t length = data_.character_tokens ? FirstCodePoint(part).length : 1;
+    const bool is_last = is_end && length == part.size();
+    const TokenId token = FirstToken(part, is_last);
+    if (token >= 0) {
+      beginning.Add(token);
+    } else {
+      std::string spelling = data_.character_tokens
+                                 ? std::string(part.substr(0, length))
+                                 : ByteSpelling(static_cast<std::uint8_t>(part.front()));
+      if (is_last && data_.word_end) {
+        spelling += data_.word_end->suffix;
       }
+      beginning.AddMissing(spelling);
     }
-  } else {
-    while (!piece.empty()) {
-      const CodePoint character = FirstCodePoint(piece);
-      const auto token = data_.character_tokens->find(character.value);
-      if (token != data_.character_tokens->end()) {
-        beginning.Add(token->second);
-      } else {
-        beginning.AddMissing(piece.substr(0, character.length));
-      }
-      piece.remove_prefix(character.length);
-    }
+    part.remove_prefix(length);
   }
   beginning.AddUnknowns();
 }
 
-void BpeModel::EncodeMerged(std::string_view piece, TokenCollector& tokens) const {
+void BpeModel::EncodeMerged(std::string_view part, bool is_end, TokenCollector& tokens) const {
   MergingSpace space;
   std::vector<Symbol>& symbols = space.symbols;
   Beginning beginning(data_, symbols);
-  Begin(piece, beginning);
+  Begin(part, is_end, beginning);
   Merging(data_.merges, symbols, space.heap, tokens).Run();
   for (Index i = symbols.empty() ? kNone : 0; i != kNone; i = symbols[i].next) {
     tokens.Add(symbols[i].id);

@@ -37,10 +37,19 @@ class BpeModel {
   /// A token for each of the 256 bytes; −1 for a byte without one.
   using ByteTokens = std::array<proto::TokenId, 256>;
 
+  /// The tokens of the last character (or byte) of a piece, if they have a suffix there. They are
+  /// spelled with it.
+  struct WordEnd {
+    std::string suffix;
+    std::unordered_map<char32_t, proto::TokenId> character_tokens;
+    ByteTokens byte_tokens{};
+  };
+
   struct Data {
     /// The token of each character. Absent in byte-level BPE, which uses `byte_tokens`.
     std::optional<std::unordered_map<char32_t, proto::TokenId>> character_tokens;
     ByteTokens byte_tokens{};
+    std::optional<WordEnd> word_end;
 
     // Used for a character (or byte) without a token. The character becomes the tokens of its UTF-8
     // bytes in `fallback` if all of them have one, or else the `unknown` token. If there is no
@@ -75,8 +84,16 @@ class BpeModel {
  private:
   class Beginning;
 
-  void Begin(std::string_view piece, Beginning& beginning) const;
-  void EncodeMerged(std::string_view piece, TokenCollector& tokens) const;
+  /// The token of the character (or byte) at the beginning of `text`; −1 if it has none. `is_last`
+  /// says that it ends a piece.
+  proto::TokenId FirstToken(std::string_view text, bool is_last) const;
+  /// Whether a character becomes a token, or the tokens of its bytes, at every place of a piece.
+  bool HasToken(std::string_view character) const;
+  bool FallsBack(std::string_view character) const;
+
+  /// Adds what merging begins with. `is_end` says that the part ends its piece.
+  void Begin(std::string_view part, bool is_end, Beginning& beginning) const;
+  void EncodeMerged(std::string_view part, bool is_end, TokenCollector& tokens) const;
   /// The end of the first part of `piece` that can be merged by itself. It is the first place,
   /// after some thousand bytes, at which no merge is possible.
   std::size_t EndOfPart(std::string_view piece) const;

@@ -50,13 +50,15 @@ std::size_t WithWhiteSpaceBefore(std::string_view text, std::size_t begin, std::
 
 }  // namespace
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
-    : tokens_(std::move(tokens)), normalizer_(std::move(normalizer)) {
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer, bool splits_special)
+    : tokens_(std::move(tokens)),
+      normalizer_(std::move(normalizer)),
+      splits_special_(splits_special) {
   // If two tokens become equal by normalization, the special one wins, as in the reference.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const AddedToken& token = tokens_[i];
-      if (token.special != special) {
+      if (token.special != special || (special && splits_special_)) {
         continue;
       }
       const std::string text = token.normalized ? normalizer_.Apply(token.content) : token.content;
@@ -76,6 +78,15 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer)
 std::string_view AddedTokens::EscapedSpelling(proto::TokenId id) const {
   const auto entry = escapable_.find(id);
   return entry == escapable_.end() ? std::string_view() : tokens_[entry->second].content;
+}
+
+std::optional<proto::TokenId> AddedTokens::SplitToken(std::string_view text) const {
+  for (const AddedToken& token : tokens_) {
+    if (splits_special_ && token.special && token.content == text) {
+      return token.id;
+    }
+  }
+  return std::nullopt;
 }
 
 void AddedTokens::Cut(std::string_view text, const EncodeOptions& options,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,7 +42,8 @@ class AddedTokens {
     std::size_t first_bytes = 0;  ///< As in StagedText.
   };
 
-  AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer);
+  /// If `splits_special`, special tokens are not searched for: their text is ordinary text.
+  AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer, bool splits_special = false);
 
   /// Calls `part` for all parts of `text` (valid UTF-8), in order. A part's text is normalized if
   /// it has no token, and is valid only during the call. With kEscape, escapable tokens are not cut
@@ -52,6 +54,9 @@ class AddedTokens {
   /// The text of the escapable token with this id. Empty if no such token exists, or if it is the
   /// unknown token, because any text may become the unknown token.
   std::string_view EscapedSpelling(proto::TokenId id) const;
+
+  /// The special token with this text, if special tokens are split.
+  std::optional<proto::TokenId> SplitToken(std::string_view text) const;
 
   /// Moves to the last part of a text whose end is open, and normalizes that part.
   void GoToLast(const EncodeOptions& options, OpenPiece& text) const;
@@ -69,6 +74,7 @@ class AddedTokens {
 
   std::vector<AddedToken> tokens_;
   Normalizer normalizer_;
+  bool splits_special_;
   TokenTrie raw_;                 ///< Tokens searched for in the raw text, as indices into tokens_.
   TokenTrie normalized_;          ///< Tokens searched for in the normalized text.
   std::string raw_words_;         ///< The first bytes of the `single_word` tokens in raw_.

@@ -119,6 +119,13 @@ Tokens Apply(const Decoder::Metaspace& step, Tokens tokens) {
   return tokens;
 }
 
+void ReplaceAll(std::string_view from, std::string_view to, std::string& text) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
 /// The reference cleans each token by itself, so most of these texts are never found.
 void CleanUp(std::string& token) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReplaced = {
@@ -134,10 +141,7 @@ void CleanUp(std::string& token) {
        {" 've", "'ve"},
        {" 're", "'re"}}};
   for (const auto& [from, to] : kReplaced) {
-    for (std::size_t at = token.find(from); at != std::string::npos;
-         at = token.find(from, at + to.size())) {
-      token.replace(at, from.size(), to);
-    }
+    ReplaceAll(from, to, token);
   }
 }
 
@@ -154,6 +158,13 @@ Tokens Apply(const Decoder::WordPiece& step, Tokens tokens) {
     if (step.cleanup) {
       CleanUp(token);
     }
+  }
+  return tokens;
+}
+
+Tokens Apply(const Decoder::WordEnds& step, Tokens tokens) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    ReplaceAll(step.suffix, i + 1 < tokens.size() ? " " : "", tokens[i]);
   }
   return tokens;
 }
@@ -175,11 +186,6 @@ std::string Decoder::Decode(std::vector<std::string> tokens) const {
     tokens = std::visit([&](const auto& kind) { return Apply(kind, std::move(tokens)); }, step);
   }
   return Joined(tokens);
-}
-
-bool Decoder::HasByteLevel() const {
-  return std::any_of(steps_.begin(), steps_.end(),
-                     [](const Step& step) { return std::holds_alternative<ByteLevel>(step); });
 }
 
 bool Decoder::IsByte(std::string token) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -41,21 +42,34 @@ class Decoder {
     std::string prefix;
     bool cleanup = false;
   };
+  /// Replaces `suffix`, which ends the tokens at the ends of words, by a space. The last token
+  /// loses it instead.
+  struct WordEnds {
+    std::string suffix;
+  };
   /// The tokens are spelled in the alphabet of byte-level BPE (see byte_alphabet.h). Joins their
   /// bytes. Bytes that are not valid UTF-8 become U+FFFD.
   struct ByteLevel {};
-  using Step = std::variant<Replace, ByteFallback, Fuse, Strip, Metaspace, WordPiece, ByteLevel>;
+  using Step =
+      std::variant<Replace, ByteFallback, Fuse, Strip, Metaspace, WordPiece, WordEnds, ByteLevel>;
 
   explicit Decoder(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
   std::string Decode(std::vector<std::string> tokens) const;
 
-  bool HasByteLevel() const;
+  bool HasByteLevel() const { return Has<ByteLevel>(); }
+  bool HasWordEnds() const { return Has<WordEnds>(); }
 
   /// Whether ByteFallback treats the token as a byte.
   bool IsByte(std::string token) const;
 
  private:
+  template <typename Kind>
+  bool Has() const {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [](const Step& step) { return std::holds_alternative<Kind>(step); });
+  }
+
   std::vector<Step> steps_;
 };
 

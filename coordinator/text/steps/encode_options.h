@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace scorecast::coordinator {
 
 /// What becomes of spellings of special tokens in a text.
@@ -7,6 +9,9 @@ enum class SpecialTokensInText {
   kAllow,   ///< They are the special tokens, as in the reference.
   kEscape,  ///< They are plain text.
 };
+
+/// The end at which a text with too many tokens is cut.
+enum class TruncationSide : std::uint8_t { kRight, kLeft };
 
 struct EncodeOptions {
   /// False for a later section of a text. The tokenizer then leaves out what it usually puts before

@@ -33,8 +33,7 @@ struct CheckingServer {
   ServerOptions options_;
   proto::PlanLimits limits_{
       .max_rows = 128, .max_reads = 256, .pass_kv_rows = 4096, .kept_kv_rows = 4096};
-  const FakeTokenizer with_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}, {"<x>", 400}},
-                                kBos};
+  FakeTokenizer with_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}, {"<x>", 400}}, kBos};
   const FakeTokenizer without_bos_{{{"<d>", kDelimiter}, {" yes", kYes}, {" no", kNo}}};
   const Tokenizer* tokenizer_ = &with_bos_;
 };

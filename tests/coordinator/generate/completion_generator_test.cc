@@ -145,6 +145,8 @@ TEST_P(CompletionGeneratorOf, EndsAsIfTheWholeTextWereSearched) {
 
 INSTANTIATE_TEST_SUITE_P(Small, CompletionGeneratorOf, testing::ValuesIn(SmallTokenizers()),
                          NameOfTokenizer<testing::TestParamInfo<std::string>>);
+INSTANTIATE_TEST_SUITE_P(WordEnds, CompletionGeneratorOf, testing::Values("word-ends"),
+                         NameOfTokenizer<testing::TestParamInfo<std::string>>);
 
 class CompletionGeneratorTest : public testing::Test {
  protected:

@@ -167,6 +167,8 @@ TEST_P(TextStreamOf, CostOfATokenDoesNotGrow) {
 
 INSTANTIATE_TEST_SUITE_P(Small, TextStreamOf, testing::ValuesIn(SmallTokenizers()),
                          NameOfTokenizer<testing::TestParamInfo<std::string>>);
+INSTANTIATE_TEST_SUITE_P(WordEnds, TextStreamOf, testing::Values("word-ends"),
+                         NameOfTokenizer<testing::TestParamInfo<std::string>>);
 
 TEST(TextStream, WaitsForTheLastByteOfACharacter) {
   for (const std::string name : {"sentencepiece-bpe", "nfc"}) {

@@ -68,6 +68,18 @@ TEST_P(TokenTextsOf, PartsOfCharactersAreSpelledAsBytes) {
 INSTANTIATE_TEST_SUITE_P(Small, TokenTextsOf, testing::ValuesIn(SmallTokenizers()),
                          NameOfTokenizer<testing::TestParamInfo<std::string>>);
 
+TEST(TokenTexts, TheLastTokenOfAWordHasTheSpaceBehindIt) {
+  const auto tokenizer = SmallTokenizer("word-ends");
+  const TokenTexts texts(tokenizer.get(), false);
+  const Ids ids = tokenizer->Encode("one two");
+  ASSERT_EQ(tokenizer->Decode(ids), "one two");
+  std::string joined;
+  for (const TokenId id : ids) {
+    joined += texts.BytesOf(id);
+  }
+  EXPECT_EQ(joined, "one two ");
+}
+
 TEST(TokenTexts, MayBeIds) {
   const auto tokenizer = SmallTokenizer("sentencepiece-bpe");
   EXPECT_EQ(TokenTexts(tokenizer.get(), true).SpellingOf(7), "token_id:7");

@@ -158,7 +158,7 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/model/byte_fallback", "no", "model.byte_fallback: not true or false"},
       {"/model/dropout", 0.1, "model.dropout: not supported"},
       {"/model/continuing_subword_prefix", "##", "model.continuing_subword_prefix"},
-      {"/model/end_of_word_suffix", "</w>", "model.end_of_word_suffix"},
+      {"/model/end_of_word_suffix", 3, "model.end_of_word_suffix: not a string"},
       {"/model/ignore_merges", 1, "model.ignore_merges"},
       {"/model/vocab", nullptr, "\"vocab\" is missing"},
       {"/model/vocab", json::array(), "model.vocab: not an object"},
@@ -374,12 +374,11 @@ TEST_F(TokenizerLoad, AnUnknownTokenMattersOnlyIfItCanOccur) {
 
 TEST_F(TokenizerLoad, AVocabularyMayHaveHoles) {
   json document = nfc_;
-  document["added_tokens"][0]["id"] = 4'000'000;
+  document["model"]["vocab"]["harbours"] = 4'000'000;
   Write("tokenizer.json", document.dump());
   const auto tokenizer = LoadTokenizer(directory_.path());
   EXPECT_EQ(tokenizer->vocab_size(), 4'000'001);
-  EXPECT_EQ(tokenizer->Encode("<|endoftext|>"), Ids{4'000'000});
-  EXPECT_EQ(tokenizer->Decode(Ids{4'000'000, 3'999'999}), "<|endoftext|>");
+  EXPECT_EQ(tokenizer->Decode(Ids{4'000'000, 3'999'999}), "harbours");
 }
 
 TEST_F(TokenizerLoad, MergesMayBeSpelledEitherWay) {

@@ -61,9 +61,9 @@ const std::vector<std::string> kFirstTokenizers = {
     "missing-bytes",         "nfc",   "prefix-space", "sentencepiece-bpe",
     "sentencepiece-unigram", "splits"};
 const std::vector<std::string> kPipelines = {
-    "first-after-steps",   "gemma",   "llama2",        "llama2-flags",
-    "metaspace-always",    "mistral", "unigram-first", "unigram-never",
-    "unigram-precompiled", "words"};
+    "byte-word-ends", "first-after-steps",   "gemma",     "llama2",
+    "llama2-flags",   "metaspace-always",    "mistral",   "unigram-first",
+    "unigram-never",  "unigram-precompiled", "word-ends", "words"};
 
 std::vector<Source> In(const std::filesystem::path& root, const std::vector<std::string>& names) {
   std::vector<Source> sources;

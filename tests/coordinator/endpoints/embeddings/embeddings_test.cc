@@ -302,6 +302,21 @@ TEST(Embeddings, LongTextsAreCutIfTheClientSaysSo) {
   EXPECT_EQ(server.First(R"({"input":"abcde","truncate":true})"), server.VectorOfText("abc"));
 }
 
+TEST(Embeddings, AModelMaySayWhichEndIsCut) {
+  Server server;
+  server.config_.max_position_embeddings = 6;
+  server.with_bos_.SetRules({.truncation_side = TruncationSide::kLeft});
+  EXPECT_EQ(server.First(R"({"input":"abcde","truncate":true})"), server.VectorOfText("bcde"));
+  EXPECT_EQ(server.First(R"({"input":"abcde","truncate_prompt_tokens":4})"),
+            server.VectorOfText("de"));
+  EXPECT_EQ(server.First(R"({"input":[1,2,3,4,5,6,7],"truncate":true})"),
+            server.VectorOf({2, 3, 4, 5, 6, 7}));
+  for (const std::string right :
+       {R"("truncate":true,"truncation_side":"right")", R"("truncate":"END")"}) {
+    EXPECT_EQ(server.First(R"({"input":"abcde",)" + right + "}"), server.VectorOfText("abcd"));
+  }
+}
+
 TEST(Embeddings, TheResponseHasNoMoreBytesThanItsBound) {
   const Server server;
   for (const char* format : {"float", "base64", "binary", "ubinary"}) {

@@ -48,6 +48,10 @@ TEST(TeiEmbed, ATextThatIsTooLongIsA413UnlessItIsCut) {
       TeiEmbedEndpoint(),
       R"({"inputs":"abcd","truncate":true,"truncation_direction":"Left","normalize":false})"));
   EXPECT_EQ(FloatsOf(cut[0]), server.VectorOfText("bcd"));
+  server.with_bos_.SetRules({.truncation_side = TruncationSide::kLeft});
+  const OrderedJson left = ValueOrFail(
+      server.Respond(TeiEmbedEndpoint(), R"({"inputs":"abcd","truncate":true,"normalize":false})"));
+  EXPECT_EQ(FloatsOf(left[0]), server.VectorOfText("bcd"));
 }
 
 TEST(TeiEmbed, EmptyInputsAreRefused) {

@@ -173,6 +173,9 @@ TEST(Conversation, IsTheTextOfAClassifier) {
             ChatTokens(text + "<assistant>happy"));
   EXPECT_EQ(TokensOf(server, ClassifyEndpoint(), messages + R"(,"truncate_prompt_tokens":4})"),
             ChatTokens("<us"));
+  server.with_bos_.SetRules({.truncation_side = TruncationSide::kLeft});
+  EXPECT_EQ(TokensOf(server, ClassifyEndpoint(), messages + R"(,"truncate_prompt_tokens":4})"),
+            (std::vector<TokenId>{'b', '<', '/', '>'}));
   EXPECT_EQ(Classified(server, ClassifyEndpoint(), messages + "}", {1, 3})["data"][0]["label"],
             "good");
 }

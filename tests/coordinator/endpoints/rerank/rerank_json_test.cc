@@ -52,7 +52,7 @@ TEST(RerankRequestFromJson, TakesWhatCohereAndJinaSend) {
   EXPECT_EQ(request.message.max_tokens_per_doc(), 4096);
   EXPECT_TRUE(request.message.truncate());
   EXPECT_FALSE(request.message.raw_scores());
-  EXPECT_EQ(request.message.truncation_direction(), "right");
+  EXPECT_FALSE(request.message.has_truncation_direction());
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.priority, 3);
   EXPECT_EQ(request.form->name(), "RerankRequest") << "the server's form";

@@ -29,7 +29,7 @@ TEST(RerankRequestFromMessage, AbsentFieldsHaveTheEndpointsDefaults) {
   EXPECT_FALSE(message.has_instruction());
   EXPECT_EQ(message.truncate_prompt_tokens(), -1);
   EXPECT_TRUE(message.truncate());
-  EXPECT_EQ(message.truncation_direction(), "right");
+  EXPECT_FALSE(message.has_truncation_direction()) << "the model's directory says it";
   EXPECT_FALSE(message.raw_scores());
   EXPECT_FALSE(request.timeout_ms);
 }

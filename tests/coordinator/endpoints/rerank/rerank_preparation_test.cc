@@ -194,7 +194,7 @@ TEST(RerankPreparation, DocumentsOfADocumentFirstTemplateHaveSequencesOfTheirOwn
 }
 
 TEST(RerankPreparation, LongDocumentsAreCutAndTheRestIsNot) {
-  const RerankServer server;  // 64 positions, of which the template and the query take 8.
+  RerankServer server;  // 64 positions, of which the template and the query take 8.
   const std::string letters(100, 'a');
   const auto tokens = [&](json body, const json& fields) {
     body.update(fields);
@@ -215,6 +215,9 @@ TEST(RerankPreparation, LongDocumentsAreCutAndTheRestIsNot) {
   EXPECT_EQ(tokens(body, {{"truncate_prompt_tokens", -1}}), expected(letters.substr(0, 56)));
   EXPECT_EQ(tokens(body, {{"truncate_prompt_tokens", 12}, {"max_tokens_per_doc", 2}}),
             expected("aa"));
+  server.with_bos_.SetRules({.truncation_side = TruncationSide::kLeft});
+  EXPECT_EQ(tokens(body, json::object()), expected(letters.substr(0, 55) + "b"));
+  EXPECT_EQ(tokens(body, {{"truncation_side", "right"}}), expected(letters.substr(0, 56)));
 }
 
 TEST(RerankPreparation, ThousandsOfDocumentsAreOneSequence) {

@@ -129,6 +129,27 @@ TEST(PairRelevance, PairsAreCutToTheModelsLimit) {
   EXPECT_EQ(cut({{"max_tokens_per_query", -1}}), Pair("abc", "stu"));
 }
 
+TEST(PairRelevance, AModelMaySayWhichEndIsCut) {
+  PairServer server;
+  server.options_.max_text_tokens = 10;
+  server.with_bos_.SetRules({.truncation_side = TruncationSide::kLeft});
+  const auto cut = [&](const json& more) {
+    return TokensOf(server.Prepared(RerankEndpoint(), Body("abcd", {"stuvwxyz"}, more)))[0];
+  };
+  EXPECT_EQ(cut(json::object()), Pair("bcd", "xyz"));
+  EXPECT_EQ(cut({{"truncation_direction", "right"}}), Pair("abc", "stu"));
+  EXPECT_EQ(cut({{"max_tokens_per_doc", 2}}), Pair("abcd", "yz"));
+  EXPECT_EQ(server.FaultOf(RerankEndpoint(), Body("a", {"b"}, {{"truncation_direction", ""}})),
+            "400 unknown_truncation_direction truncation_direction");
+}
+
+TEST(PairRelevance, ATokenizerMayGiveNoTypes) {
+  PairServer server;
+  server.with_bos_.SetRules({.gives_token_types = false});
+  EXPECT_THAT(server.Prepared(RerankEndpoint(), Body("q", {"a"})).sequences[0].token_types,
+              IsEmpty());
+}
+
 TEST(PairRelevance, WhatMayNotBeCutIsRefused) {
   PairServer server;
   server.options_.max_text_tokens = 10;

@@ -71,6 +71,21 @@ TEST(WholeScore, PairsAreCutAsTheRequestSays) {
             "413 document_too_long items[1]");
 }
 
+TEST(WholeScore, TheModelsDirectoryDecidesWhatTheRequestLeavesOpen) {
+  PairServer server;
+  server.options_.max_text_tokens = 8;
+  server.with_bos_.SetRules({.truncation_side = TruncationSide::kLeft, .gives_token_types = false});
+  const auto prepared = [&](const json& more) {
+    return server.Prepared(ScoreEndpoint(), Body("abc", {"xyz"}, more)).sequences[0];
+  };
+  EXPECT_THAT(prepared(json::object()).tokens, ElementsAre(kBos, 'b', 'c', 0, kBos, 'y', 'z', 0));
+  EXPECT_THAT(prepared(json::object()).token_types, IsEmpty());
+  EXPECT_THAT(prepared({{"truncation_direction", "right"}}).tokens,
+              ElementsAre(kBos, 'a', 'b', 0, kBos, 'x', 'y', 0));
+  EXPECT_THAT(server.Prepared(ScoreEndpoint(), Body({5, 6}, {{7, 8}})).sequences[0].token_types,
+              IsEmpty());
+}
+
 TEST(WholeScore, WhatSuchModelsCannotDoIsRefused) {
   PairServer server;
   const auto fault = [&](const json& body) { return server.FaultOf(ScoreEndpoint(), body); };

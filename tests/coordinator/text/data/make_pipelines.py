@@ -44,15 +44,16 @@ def texts():
     return result
 
 
-def bpe(lines, size, specials=("<unk>", "<s>", "</s>"), normalizer=None, pre_tokenizer=None, byte_fallback=True, **options):
-    """A BPE model of characters, with tokens for all bytes."""
+def bpe(lines, size, specials=("<unk>", "<s>", "</s>"), normalizer=None, pre_tokenizer=None, byte_fallback=True, suffix=None, **options):
+    """A BPE model of characters, with tokens for all bytes. `suffix` ends the tokens at the ends of words."""
     tokenizer = Tokenizer(models.BPE())
     if normalizer:
         tokenizer.normalizer = normalizer
     if pre_tokenizer:
         tokenizer.pre_tokenizer = pre_tokenizer
     first = list(specials) + ([f"<0x{byte:02X}>" for byte in range(256)] if byte_fallback else [])
-    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=size, special_tokens=first, limit_alphabet=90, show_progress=False))
+    ends = dict(end_of_word_suffix=suffix) if suffix else {}
+    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=size, special_tokens=first, limit_alphabet=90, show_progress=False, **ends))
     model = json.loads(tokenizer.to_str())["model"]
     model.update(unk_token="<unk>", byte_fallback=byte_fallback, **options)
     return model
@@ -212,6 +213,24 @@ def pipelines(lines, rule_set):
     yield "words", tokenizer(plain, sequence("normalizers", {"type": "NFD"}, {"type": "Lowercase"}, strip),
                              sequence("pretokenizers", {"type": "Punctuation", "behavior": "Contiguous"}, {"type": "Whitespace"}, {"type": "Digits", "individual_digits": False}), FUSE,
                              basic + [("<|eot_id|>", special)], {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1], "trim_offsets": True, "add_prefix_space": False})
+
+    # Like GPT 1: the last token of a word has a suffix. Bytes stand for characters without tokens, and unknown tokens for others.
+    ends = bpe([line.lower() for line in lines], 500, pre_tokenizer=pre_tokenizers.BertPreTokenizer(), suffix="</w>", fuse_unk=True)
+    for byte in range(0xE9, 0x100):
+        ends["vocab"][f"<none {byte}>"] = ends["vocab"].pop(f"<0x{byte:02X}>")
+    yield "word-ends", tokenizer(ends, sequence("normalizers", {"type": "NFC"}, {"type": "Lowercase"}), {"type": "BertPreTokenizer"},
+                                 sequence("decoders", BYTES, {"type": "BPEDecoder", "suffix": "</w>"}), basic + flags[:4])
+
+    # Like CLIP: the same in the alphabet of bytes. Some bytes lack a token at the end of a word.
+    clip = Tokenizer(models.BPE())
+    clip.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    clip.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=900, special_tokens=["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>", show_progress=False,
+                                                        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    clip = json.loads(clip.to_str())["model"]
+    clip.update(unk_token="<|endoftext|>")
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    yield "byte-word-ends", tokenizer(clip, None, byte_level, byte_level,
+                                      [("<|startoftext|>", special), ("<|endoftext|>", special)], base.template([("<|startoftext|>", 0)], [("<|endoftext|>", 1)]))
 
     # A space at the beginning, after steps that change what the beginning is.
     yield "first-after-steps", tokenizer(llama, sequence("normalizers", nmt, {"type": "Strip", "strip_left": True, "strip_right": False}),
