@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-
-#include <nlohmann/json.hpp>
+#include <cstring>
+#include <memory>
 
 #include "coordinator/chat/jinja_renderer.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -13,7 +13,6 @@ namespace {
 
 using proto::Expected;
 using proto::Unexpected;
-using Origin = MarkedText::Origin;
 
 constexpr std::array<std::string_view, 4> kVariables = {"messages", "tools", "documents",
                                                         "add_generation_prompt"};
@@ -34,7 +33,7 @@ bool IsContent(const JinjaExpression& expression) {
 
 /// Whether there is a loop through the parts of a content.
 bool LoopsThroughContent(const JinjaBody& body) {
-  return std::ranges::any_of(body, [](const JinjaStatement& statement) {
+  return std::ranges::any_of(body.statements, [](const JinjaStatement& statement) {
     return (statement.kind == JinjaStatement::Kind::kFor && IsContent(*statement.value)) ||
            LoopsThroughContent(statement.body) ||
            std::ranges::any_of(statement.branches, [](const JinjaStatement::Branch& branch) {
@@ -51,61 +50,66 @@ bool LooksForParts(std::string_view source) {
   });
 }
 
-JinjaValue OfRequest(std::string text) {
-  return JinjaValue(MarkedText(std::move(text), Origin::kRequest));
+bool IsWordPart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-JinjaValue FromJson(const nlohmann::ordered_json& json, int depth = 0) {
-  constexpr int kMaxDepth = 32;
-  if (depth > kMaxDepth) {
-    throw JinjaFault("chat_template_kwargs are nested too deeply", {}, JinjaFault::Kind::kLimit);
-  }
-  if (json.is_array()) {
-    std::vector<JinjaValue> items;
-    for (const auto& item : json) {
-      items.push_back(FromJson(item, depth + 1));
+JinjaNames WordsOf(std::string_view source) {
+  JinjaNames words;
+  for (std::size_t at = 0; at < source.size();) {
+    std::size_t end = at;
+    while (end < source.size() && IsWordPart(source[end])) {
+      ++end;
     }
-    return JinjaValue::OfItems(std::move(items));
-  }
-  if (json.is_object()) {
-    std::vector<std::pair<std::string, JinjaValue>> members;
-    for (const auto& [key, value] : json.items()) {
-      members.emplace_back(key, FromJson(value, depth + 1));
+    if (end > at) {
+      words.emplace(source.substr(at, end - at));
     }
-    return JinjaValue::OfMembers(std::move(members));
+    at = end + 1;
   }
-  if (json.is_string()) {
-    return OfRequest(json.get<std::string>());
-  }
-  if (json.is_boolean()) {
-    return JinjaValue::OfBool(json.get<bool>());
-  }
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX) {
-    throw JinjaFault("chat_template_kwargs have a number that is too large");
-  }
-  if (json.is_number_integer()) {
-    return JinjaValue::OfInteger(json.get<std::int64_t>());
-  }
-  return json.is_number() ? JinjaValue(JinjaValue::Variant(json.get<double>()))
-                          : JinjaValue::OfNone();
+  return words;
+}
+
+/// The names by which clients give what a model has thought. transformers gives a template all that
+/// it knows by the first name, and by the second.
+constexpr std::array<std::string_view, 3> kReasoning = {"reasoning_content", "thinking",
+                                                        "reasoning"};
+
+const ChatVariable* FindMemberOf(const ChatMessage& message, std::string_view name) {
+  const auto found = std::ranges::find(message.members, name, &ChatVariable::name);
+  return found == message.members.end() ? nullptr : &*found;
 }
 
 /// Ends the content of the message to be continued, and is cut off afterwards: this finds the place
 /// wherever the template puts the message. The space shows whether the template trims contents.
 constexpr std::string_view kFinalTag = "<final message ends> ";
 
-/// The text before the last tag.
-MarkedText BeforeTag(const MarkedText& text) {
-  const std::size_t tag = text.text().rfind(WithoutSpaceBehind(kFinalTag));
-  if (tag == std::string::npos) {
+/// The text before the last tag, which has `content`, the text to be continued.
+MarkedText BeforeTag(const MarkedText& text, std::string_view content) {
+  const std::string_view whole = text.text();
+  const std::size_t tag = whole.rfind(WithoutSpaceBehind(kFinalTag));
+  content = WithoutSpaceBehind(WithoutSpaceBefore(content));
+  const auto has_content = [&] {
+    // It usually stands right before the tag. memmem takes linear time.
+    return WithoutSpaceBehind(whole.substr(0, tag)).ends_with(content) ||
+           memmem(whole.data(), whole.size(), content.data(), content.size()) != nullptr;
+  };
+  if (tag == std::string_view::npos || !has_content()) {
     throw JinjaFault(
         "the chat template does not end with the text of the last message, so it "
         "cannot be continued",
         {}, JinjaFault::Kind::kRaised);
   }
-  const std::string_view before = std::string_view(text.text()).substr(0, tag);
-  const bool is_whole = text.text().compare(tag, kFinalTag.size(), kFinalTag) == 0;
+  const std::string_view before = whole.substr(0, tag);
+  const bool is_whole = whole.substr(tag).starts_with(kFinalTag);
   return text.Part(0, is_whole ? tag : WithoutSpaceBehind(before).size());
+}
+
+std::string JoinedTexts(const ChatMessage& message) {
+  std::string joined;
+  for (std::size_t i = 0; i < message.texts.size(); ++i) {
+    (joined += i == 0 ? "" : "\n") += message.texts[i];
+  }
+  return joined;
 }
 
 }  // namespace
@@ -122,6 +126,7 @@ Expected<ChatTemplate, JinjaFault> ChatTemplate::Parse(std::string_view source,
     return Unexpected(std::move(fault));
   }
   result.constants_ = std::move(constants);
+  result.words_ = WordsOf(source);
   result.takes_parts_ = LoopsThroughContent(result.body_);
   result.looks_for_parts_ = LooksForParts(source);
   result.names_developer_ = source.find("developer") != std::string_view::npos;
@@ -133,35 +138,57 @@ bool ChatTemplate::TakesArgument(std::string_view name) const {
          std::ranges::find(constants_, name, &Constants::value_type::first) == constants_.end();
 }
 
+bool ChatTemplate::NamesMember(std::string_view name) const {
+  const auto has = [&](std::string_view word) { return words_.contains(word); };
+  return std::ranges::find(kReasoning, name) != kReasoning.end()
+             ? std::ranges::any_of(kReasoning, has)
+             : has(name);
+}
+
 JinjaValue ChatTemplate::ContentOf(const ChatMessage& message, std::string_view tag,
                                    bool keeps_lists) const {
   if (!message.is_list || !(takes_parts_ || keeps_lists)) {
-    std::string text;
-    for (std::size_t i = 0; i < message.texts.size(); ++i) {
-      (text += i == 0 ? "" : "\n") += message.texts[i];
-    }
-    return OfRequest(text.append(tag));
+    return JinjaValue::OfRequest(JoinedTexts(message).append(tag));
   }
   std::vector<JinjaValue> parts;
   for (std::size_t i = 0; i < message.texts.size(); ++i) {
     std::string text(message.texts[i]);
     text += i + 1 == message.texts.size() ? tag : "";
-    parts.push_back(JinjaValue::OfMembers(
-        {{"type", JinjaValue::OfTemplate("text")}, {"text", OfRequest(std::move(text))}}));
+    std::vector<JinjaMember> part;
+    part.push_back(MemberOfTemplate("type", JinjaValue::OfTemplate("text")));
+    part.push_back(MemberOfTemplate("text", JinjaValue::OfRequest(std::move(text))));
+    parts.push_back(JinjaValue::OfMembers(std::move(part)));
   }
   return JinjaValue::OfItems(std::move(parts));
 }
 
-JinjaValue ChatTemplate::Messages(const Conversation& conversation, std::string_view tag) const {
-  std::vector<JinjaValue> messages;
-  for (const ChatMessage& message : conversation.messages) {
-    const bool is_last = &message == &conversation.messages.back();
-    const bool is_system = message.role == "developer" && !names_developer_;
-    messages.push_back(JinjaValue::OfMembers(
-        {{"role", JinjaValue::OfTemplate(is_system ? "system" : std::string(message.role))},
-         {"content", ContentOf(message, is_last ? tag : "", conversation.keeps_lists)}}));
+JinjaValue ChatTemplate::MessageOf(const ChatMessage& message, std::string_view tag,
+                                   bool keeps_lists) const {
+  const bool is_system = message.role == "developer" && !names_developer_;
+  std::vector<JinjaMember> members;
+  members.push_back(MemberOfTemplate(
+      "role", JinjaValue::OfTemplate(is_system ? "system" : std::string(message.role))));
+  members.push_back(MemberOfTemplate("content", ContentOf(message, tag, keeps_lists)));
+  for (const ChatVariable& member : message.members) {
+    members.push_back(
+        {std::make_shared<const MarkedText>(std::string(member.name), MarkedText::Origin::kRequest),
+         member.value});
   }
-  return JinjaValue::OfItems(std::move(messages));
+  for (const std::string_view name : kReasoning) {
+    const ChatVariable* reasoning = FindMemberOf(message, name);
+    if (reasoning == nullptr) {
+      continue;
+    }
+    if (FindMemberOf(message, kReasoning[1]) == nullptr) {
+      members.insert(members.begin(),
+                     MemberOfTemplate(std::string(kReasoning[1]), reasoning->value));
+    }
+    if (FindMemberOf(message, kReasoning[0]) == nullptr) {
+      members.push_back(MemberOfTemplate(std::string(kReasoning[0]), reasoning->value));
+    }
+    break;
+  }
+  return JinjaValue::OfMembers(std::move(members), message.left_out);
 }
 
 MarkedText ChatTemplate::RenderMessages(const Conversation& conversation, std::string_view tag,
@@ -170,13 +197,18 @@ MarkedText ChatTemplate::RenderMessages(const Conversation& conversation, std::s
   for (const auto& [name, text] : constants_) {
     variables.emplace_back(name, JinjaValue::OfTemplate(text));
   }
-  variables.emplace_back("messages", Messages(conversation, tag));
+  std::vector<JinjaValue> messages;
+  for (const ChatMessage& message : conversation.messages) {
+    const bool is_last = &message == &conversation.messages.back();
+    messages.push_back(MessageOf(message, is_last ? tag : "", conversation.keeps_lists));
+  }
+  variables.emplace_back("messages", JinjaValue::OfItems(std::move(messages)));
   variables.emplace_back("tools", JinjaValue::OfNone());
   variables.emplace_back("documents", JinjaValue::OfNone());
   variables.emplace_back("add_generation_prompt",
                          JinjaValue::OfBool(conversation.add_generation_prompt));
-  for (const ChatArgument& argument : conversation.arguments) {
-    variables.emplace_back(argument.name, FromJson(nlohmann::ordered_json::parse(argument.json)));
+  for (const ChatVariable& argument : conversation.arguments) {
+    variables.emplace_back(argument.name, argument.value);
   }
   JinjaRuntime runtime(conversation.time, interruption);
   return JinjaRenderer(runtime, std::move(variables)).Render(body_);
@@ -188,7 +220,10 @@ Expected<MarkedText, JinjaFault> ChatTemplate::Render(const Conversation& conver
     if (!conversation.continue_final_message) {
       return RenderMessages(conversation, "", interruption);
     }
-    return BeforeTag(RenderMessages(conversation, kFinalTag, interruption));
+    const ChatMessage& last = conversation.messages.back();
+    const bool is_last_part = last.is_list && takes_parts_ && !last.texts.empty();
+    const std::string content = is_last_part ? std::string(last.texts.back()) : JoinedTexts(last);
+    return BeforeTag(RenderMessages(conversation, kFinalTag, interruption), content);
   } catch (JinjaFault& fault) {
     return Unexpected(std::move(fault));
   }

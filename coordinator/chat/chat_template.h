@@ -37,17 +37,20 @@ class ChatTemplate {
   /// Whether the template's text looks as if contents must be lists of parts. This is
   /// sentence-transformers' guess (base/modality.py, version 6.2).
   bool looks_for_parts() const { return looks_for_parts_; }
+  /// Whether the template has the name of a message's member, and is likely to read it.
+  bool NamesMember(std::string_view name) const;
 
  private:
   ChatTemplate() = default;
 
   MarkedText RenderMessages(const Conversation& conversation, std::string_view tag,
                             const Interruption* interruption) const;
-  JinjaValue Messages(const Conversation& conversation, std::string_view tag) const;
+  JinjaValue MessageOf(const ChatMessage& message, std::string_view tag, bool keeps_lists) const;
   JinjaValue ContentOf(const ChatMessage& message, std::string_view tag, bool keeps_lists) const;
 
   JinjaBody body_;
   Constants constants_;
+  JinjaNames words_;          ///< Words of the template's source.
   bool takes_parts_ = false;  ///< Goes through the parts of a content that is a list.
   bool looks_for_parts_ = false;
   bool names_developer_ = false;  ///< Knows the role of this name.

@@ -4,7 +4,15 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/chat/jinja_value.h"
+
 namespace scorecast::coordinator {
+
+/// A variable of the template, or a member of a message, that a client gives.
+struct ChatVariable {
+  std::string_view name;  ///< Valid UTF-8.
+  JinjaValue value;
+};
 
 /// A message of a conversation. Its texts are views of the request, in valid UTF-8.
 struct ChatMessage {
@@ -12,18 +20,17 @@ struct ChatMessage {
   std::string_view role;
   std::vector<std::string_view> texts;
   bool is_list = false;  ///< The content is a list of parts. Otherwise it is the only text.
-};
-
-/// A further variable of the template: a member of `chat_template_kwargs`.
-struct ChatArgument {
-  std::string_view name;
-  std::string_view json;
+  /// What it has besides, in the request's order, none of it twice.
+  std::vector<ChatVariable> members;
+  /// The names of further members that have no values here. A template that wants one of them is
+  /// not rendered: JinjaFault::Kind::kLeftOut.
+  JinjaNames left_out;
 };
 
 /// What a chat template renders.
 struct Conversation {
-  std::vector<ChatMessage> messages;  ///< At least one.
-  std::vector<ChatArgument> arguments;
+  std::vector<ChatMessage> messages;    ///< At least one.
+  std::vector<ChatVariable> arguments;  ///< The members of `chat_template_kwargs`.
   bool add_generation_prompt = true;
   /// The text ends with that of the last message, so that the model continues it.
   bool continue_final_message = false;

@@ -41,10 +41,7 @@ void JinjaExpressionParser::ParseArguments(JinjaExpression& call) {
     if (IsOperator("*") || IsOperator("**")) {
       Fail("arguments from a list are not supported");
     }
-    const bool is_keyword = Next().kind == TokenKind::kName && at_ + 1 < tokens_.size() &&
-                            tokens_[at_ + 1].kind == TokenKind::kOperator &&
-                            tokens_[at_ + 1].text == "=";
-    if (is_keyword) {
+    if (Next().kind == TokenKind::kName && IsOperatorBehind("=")) {
       std::string name = Take().text;
       Take();
       Pointer value = ParseExpression();
@@ -63,31 +60,15 @@ void JinjaExpressionParser::ParseArguments(JinjaExpression& call) {
 
 void JinjaExpressionParser::CheckArguments(const JinjaExpression& call,
                                            std::string_view what) const {
-  const JinjaFunction& function = *call.function;
-  const std::string named = "the " + std::string(what) + " " + proto::Quoted(call.name);
-  if (call.operands.size() > function.parameters.size()) {
-    throw JinjaFault(named + " has too many arguments", call.place);
-  }
-  std::size_t required = 0;
-  for (std::size_t i = 0; i < function.required; ++i) {
-    required +=
-        i < call.operands.size() || std::ranges::any_of(call.keywords, [&](const auto& keyword) {
-          return keyword.first == function.parameters[i];
-        });
-  }
-  if (required < function.required) {
-    throw JinjaFault(named + " has too few arguments", call.place);
-  }
+  std::vector<std::string_view> names;
   for (const auto& [name, value] : call.keywords) {
-    const auto parameter = std::ranges::find(function.parameters, name);
-    if (parameter == function.parameters.end() && !function.takes_others) {
-      throw JinjaFault("the argument " + proto::Quoted(name) + " of " + named + " is not supported",
-                       call.place);
-    }
-    if (parameter - function.parameters.begin() <
-        static_cast<std::ptrdiff_t>(call.operands.size())) {
-      throw JinjaFault("the argument " + proto::Quoted(name) + " is given twice", call.place);
-    }
+    names.emplace_back(name);
+  }
+  const std::string fault =
+      ArgumentsFault(*call.function, "the " + std::string(what) + " " + proto::Quoted(call.name),
+                     call.operands.size(), names);
+  if (!fault.empty()) {
+    throw JinjaFault(fault, call.place);
   }
 }
 

@@ -1,11 +1,13 @@
 // The values of expressions.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 
 #include "coordinator/chat/jinja_fault.h"
 #include "coordinator/chat/jinja_renderer.h"
-#include "coordinator/text/unicode/utf8.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -28,7 +30,11 @@ JinjaValue OfIntegers(const std::string& name, std::int64_t left, std::int64_t r
   } else if (right == 0) {
     throw JinjaFault("a division by 0");
   } else if (name == "/") {
-    return JinjaValue(JinjaValue::Variant(static_cast<double>(left) / static_cast<double>(right)));
+    constexpr std::int64_t kMostExact = std::int64_t{1} << 53;
+    if (left > kMostExact || left < -kMostExact || right > kMostExact || right < -kMostExact) {
+      throw JinjaFault("the operator / is not supported for integers above 2^53");
+    }
+    return JinjaValue::OfNumber(static_cast<double>(left) / static_cast<double>(right));
   } else if (right == -1) {
     overflows = name == "//" && __builtin_sub_overflow(std::int64_t{0}, left, &result);
   } else {
@@ -43,24 +49,40 @@ JinjaValue OfIntegers(const std::string& name, std::int64_t left, std::int64_t r
   return JinjaValue::OfInteger(result);
 }
 
+/// An operation of two numbers. Division and remainder are Python's: the remainder is exact, and
+/// the quotient follows from it.
 JinjaValue OfNumbers(const std::string& name, double left, double right) {
   if (name == "+") {
-    return JinjaValue(JinjaValue::Variant(left + right));
+    return JinjaValue::OfNumber(left + right);
   }
   if (name == "-") {
-    return JinjaValue(JinjaValue::Variant(left - right));
+    return JinjaValue::OfNumber(left - right);
   }
   if (name == "*") {
-    return JinjaValue(JinjaValue::Variant(left * right));
+    return JinjaValue::OfNumber(left * right);
   }
   if (right == 0) {
     throw JinjaFault("a division by 0");
   }
   if (name == "/") {
-    return JinjaValue(JinjaValue::Variant(left / right));
+    return JinjaValue::OfNumber(left / right);
   }
-  const double floor = std::floor(left / right);
-  return JinjaValue(JinjaValue::Variant(name == "//" ? floor : left - floor * right));
+  double remainder = std::fmod(left, right);
+  double quotient = (left - remainder) / right;
+  if (remainder == 0) {
+    remainder = std::copysign(0.0, right);
+  } else if ((right < 0) != (remainder < 0)) {
+    remainder += right;
+    quotient -= 1;
+  }
+  if (name == "%") {
+    return JinjaValue::OfNumber(remainder);
+  }
+  if (quotient == 0) {
+    return JinjaValue::OfNumber(std::copysign(0.0, left / right));
+  }
+  const double floor = std::floor(quotient);
+  return JinjaValue::OfNumber(quotient - floor > 0.5 ? floor + 1 : floor);
 }
 
 /// The indices of a slice of `length` items, as Python has them. `step` is not 0.
@@ -84,15 +106,6 @@ std::vector<std::size_t> SliceIndices(std::optional<std::int64_t> begin,
     indices.push_back(static_cast<std::size_t>(i));
   }
   return indices;
-}
-
-/// The item at an index, which counts from the end if it is negative; undefined if there is none.
-JinjaValue ItemAt(const std::vector<JinjaValue>& items, std::int64_t index) {
-  const auto length = static_cast<std::int64_t>(items.size());
-  if (index < -length || index >= length) {
-    return JinjaValue();
-  }
-  return items[static_cast<std::size_t>(index < 0 ? index + length : index)];
 }
 
 }  // namespace
@@ -119,13 +132,17 @@ JinjaValue JinjaRenderer::EvaluateKind(const JinjaExpression& expression) {
     case Kind::kName:
       return EvaluateName(expression);
     case Kind::kList:
-      return EvaluateList(expression);
+      return EvaluateList(expression, JinjaItemsKind::kList);
+    case Kind::kTuple:
+      return EvaluateList(expression, JinjaItemsKind::kTuple);
     case Kind::kObject:
       return EvaluateObject(expression);
     case Kind::kAttribute:
       return EvaluateAttribute(expression);
-    case Kind::kItem:
-      return EvaluateItem(expression);
+    case Kind::kItem: {
+      const JinjaValue value = operand(0);
+      return ItemOf(value, operand(1), runtime_);
+    }
     case Kind::kSlice:
       return EvaluateSlice(expression);
     case Kind::kCall:
@@ -141,9 +158,16 @@ JinjaValue JinjaRenderer::EvaluateKind(const JinjaExpression& expression) {
         return OfIntegers("-", 0, *value.integer());
       }
       if (value.number()) {
-        return OfNumbers("-", 0, *value.number());
+        return JinjaValue::OfNumber(-*value.number());
       }
       throw JinjaFault(value.TypeName() + " has no negative");
+    }
+    case Kind::kPositive: {
+      const JinjaValue value = operand(0);
+      if (!value.integer() && !value.number()) {
+        throw JinjaFault("the operator + is not supported for " + value.TypeName());
+      }
+      return value.integer() ? JinjaValue::OfInteger(*value.integer()) : value;
     }
     case Kind::kAnd: {
       JinjaValue left = operand(0);
@@ -170,63 +194,47 @@ JinjaValue JinjaRenderer::EvaluateName(const JinjaExpression& name) const {
   if (const JinjaValue* value = FindVariable(name.name)) {
     return *value;
   }
-  const JinjaFunction* function = FindJinjaGlobal(name.name);
-  return JinjaValue(function != nullptr ? JinjaValue::Variant(function)
-                                        : JinjaValue::Variant(JinjaValue::Undefined{name.name}));
+  if (const JinjaFunction* function = FindJinjaGlobal(name.name)) {
+    return JinjaValue(JinjaValue::Variant(function));
+  }
+  static constexpr std::array<std::string_view, 4> kOfJinja = {"cycler", "joiner", "lipsum",
+                                                               "self"};
+  if (std::ranges::find(kOfJinja, name.name) != kOfJinja.end()) {
+    throw JinjaFault("the variable " + proto::Quoted(name.name) + " is not supported");
+  }
+  return JinjaValue(JinjaValue::Variant(JinjaValue::Undefined{name.name}));
 }
 
-JinjaValue JinjaRenderer::EvaluateList(const JinjaExpression& list) {
+JinjaValue JinjaRenderer::EvaluateList(const JinjaExpression& list, JinjaItemsKind kind) {
   runtime_.UseItems(list.operands.size());
   std::vector<JinjaValue> items;
   for (const JinjaExpression::Pointer& item : list.operands) {
     items.push_back(Evaluate(*item));
   }
-  return JinjaValue::OfItems(std::move(items));
+  return JinjaValue::OfItems(std::move(items), kind);
 }
 
 JinjaValue JinjaRenderer::EvaluateObject(const JinjaExpression& object) {
+  constexpr std::int64_t kMembersOfStep = 8;
   runtime_.UseItems(object.operands.size());
-  JinjaNamespace members;
+  std::vector<JinjaMember> members;
   for (std::size_t i = 0; i < object.operands.size(); i += 2) {
     const JinjaValue key = Evaluate(*object.operands[i]);
     if (key.text() == nullptr) {
       throw JinjaFault("the key of an object must be a string, not " + key.TypeName());
     }
-    members.Set(key.text()->text(), Evaluate(*object.operands[i + 1]));
+    JinjaValue value = Evaluate(*object.operands[i + 1]);
+    runtime_.Step(std::ssize(members) / kMembersOfStep);
+    SetMember({*key.As<JinjaValue::Text>(), std::move(value)}, members);
   }
-  return JinjaValue::OfMembers(std::move(members.members));
+  return JinjaValue::OfMembers(std::move(members));
 }
 
 JinjaValue JinjaRenderer::EvaluateAttribute(const JinjaExpression& attribute) {
-  const JinjaValue value = Evaluate(*attribute.operands[0]);
-  if (const JinjaLoop* const* loop = value.As<const JinjaLoop*>()) {
-    if (const std::optional<JinjaValue> found = (*loop)->Attribute(attribute.name)) {
-      return *found;
-    }
-    throw JinjaFault("loop." + attribute.name + " is not supported");
-  }
-  if (value.is_undefined()) {
-    throw JinjaFault(value.TypeName() + " has no attribute " + attribute.name);
-  }
-  const JinjaValue* found = value.Find(attribute.name);
-  return found != nullptr ? *found
-                          : JinjaValue(JinjaValue::Variant(JinjaValue::Undefined{attribute.name}));
-}
-
-JinjaValue JinjaRenderer::EvaluateItem(const JinjaExpression& item) {
-  const JinjaValue value = Evaluate(*item.operands[0]);
-  const JinjaValue key = Evaluate(*item.operands[1]);
-  if (value.is_undefined()) {
-    throw JinjaFault(value.TypeName() + " has no items");
-  }
-  if (key.integer() && value.items() != nullptr) {
-    return ItemAt(*value.items(), *key.integer());
-  }
-  if (key.integer() && value.text() != nullptr) {
-    return ItemAt(ItemsOf(value, runtime_)->values, *key.integer());
-  }
-  const JinjaValue* found = key.text() != nullptr ? value.Find(key.text()->text()) : nullptr;
-  return found != nullptr ? *found : JinjaValue();
+  JinjaValue found = AttributeOf(Evaluate(*attribute.operands[0]), attribute.name);
+  return found.is_undefined()
+             ? JinjaValue(JinjaValue::Variant(JinjaValue::Undefined{attribute.name}))
+             : found;
 }
 
 std::optional<std::int64_t> JinjaRenderer::Bound(const JinjaExpression::Pointer& expression) {
@@ -251,7 +259,9 @@ JinjaValue JinjaRenderer::EvaluateSlice(const JinjaExpression& slice) {
   if (step == 0) {
     throw JinjaFault("the step of a slice must not be 0");
   }
-  if (value.text() == nullptr && value.items() == nullptr) {
+  const bool has_slices = value.text() != nullptr ||
+                          (value.items() != nullptr && !value.is_list(JinjaItemsKind::kView));
+  if (!has_slices) {
     throw JinjaFault(value.TypeName() + " has no slices");
   }
   const JinjaValue::List all = ItemsOf(value, runtime_);
@@ -267,79 +277,86 @@ JinjaValue JinjaRenderer::EvaluateSlice(const JinjaExpression& slice) {
       part.push_back(all->values[i]);
     }
   }
-  return value.text() != nullptr ? JinjaValue(std::move(text))
-                                 : JinjaValue::OfItems(std::move(part));
+  if (value.text() != nullptr) {
+    return JinjaValue(std::move(text).WithMarkup(value.text()->is_markup()));
+  }
+  return JinjaValue::OfItems(std::move(part), (*value.As<JinjaValue::List>())->kind);
 }
 
 JinjaValue JinjaRenderer::EvaluateCall(const JinjaExpression& call) {
-  if (call.kind == JinjaExpression::Kind::kCall) {
-    const JinjaValue* variable = FindVariable(call.name);
-    if (call.function == nullptr || variable != nullptr) {
-      return CallMacro(call);
-    }
+  if (call.kind == JinjaExpression::Kind::kCall &&
+      (call.function == nullptr || FindVariable(call.name) != nullptr)) {
+    return CallMacro(call);
   }
-  const JinjaFunction& function = *call.function;
-  JinjaCall bound{{}, {}, runtime_};
+  std::vector<JinjaValue> arguments;
   for (const JinjaExpression::Pointer& argument : call.operands) {
-    bound.arguments.emplace_back(Evaluate(*argument));
+    arguments.push_back(Evaluate(*argument));
   }
+  JinjaKeywords keywords;
   for (const auto& [name, expression] : call.keywords) {
-    JinjaValue value = Evaluate(*expression);
-    const auto parameter = static_cast<std::size_t>(std::ranges::find(function.parameters, name) -
-                                                    function.parameters.begin());
-    if (parameter == function.parameters.size()) {
-      bound.others.emplace_back(name, std::move(value));
-      continue;
-    }
-    bound.arguments.resize(std::max(bound.arguments.size(), parameter + 1));
-    bound.arguments[parameter] = std::move(value);
+    keywords.emplace_back(name, Evaluate(*expression));
   }
-  JinjaValue result = function.apply(bound);
+  JinjaValue result = Apply(*call.function, std::move(arguments), std::move(keywords), runtime_);
   if (result.text() != nullptr) {
     runtime_.UseBytes(result.text()->size());
   }
   return result;
 }
 
-JinjaValue JinjaRenderer::CallMacro(const JinjaExpression& call) {
-  const JinjaValue* variable = FindVariable(call.name);
-  const JinjaStatement* const* found =
-      variable != nullptr ? variable->As<const JinjaStatement*>() : nullptr;
-  if (found == nullptr) {
-    throw JinjaFault(call.name + " is no macro");
-  }
-  const JinjaStatement& macro = **found;
+/// What is given of a macro's arguments, evaluated where it is called. The others are undefined.
+JinjaRenderer::Variables JinjaRenderer::MacroArguments(const JinjaExpression& call,
+                                                       const JinjaStatement& macro,
+                                                       std::vector<bool>& is_given) {
   if (call.operands.size() > macro.parameters.size()) {
     throw JinjaFault("the macro " + call.name + " has too many arguments");
   }
   Variables arguments;
-  for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
-    const JinjaStatement::Parameter& parameter = macro.parameters[i];
-    const auto keyword = std::ranges::find(
-        call.keywords, parameter.name, &std::pair<std::string, JinjaExpression::Pointer>::first);
-    JinjaValue value;
-    if (i < call.operands.size()) {
-      value = Evaluate(*call.operands[i]);
-    } else if (keyword != call.keywords.end()) {
-      value = Evaluate(*keyword->second);
-    } else if (parameter.default_value != nullptr) {
-      value = Evaluate(*parameter.default_value);
-    }
-    arguments.emplace_back(parameter.name, std::move(value));
+  for (const JinjaStatement::Parameter& parameter : macro.parameters) {
+    arguments.emplace_back(parameter.name,
+                           JinjaValue(JinjaValue::Variant(JinjaValue::Undefined{parameter.name})));
+  }
+  is_given.assign(arguments.size(), false);
+  for (std::size_t i = 0; i < call.operands.size(); ++i) {
+    arguments[i].second = Evaluate(*call.operands[i]);
+    is_given[i] = true;
   }
   for (const auto& [name, value] : call.keywords) {
-    if (std::ranges::find(macro.parameters, name, &JinjaStatement::Parameter::name) ==
-        macro.parameters.end()) {
-      throw JinjaFault("the macro " + call.name + " has no argument " + name);
+    const auto found = std::ranges::find(arguments, name, &Variables::value_type::first);
+    const auto index = static_cast<std::size_t>(found - arguments.begin());
+    if (found == arguments.end() || is_given[index]) {
+      throw JinjaFault("the macro " + call.name + " has no argument " + name +
+                       (found == arguments.end() ? "" : " that is not given already"));
+    }
+    found->second = Evaluate(*value);
+    is_given[index] = true;
+  }
+  return arguments;
+}
+
+JinjaValue JinjaRenderer::CallMacro(const JinjaExpression& call) {
+  const JinjaValue* variable = FindVariable(call.name);
+  const JinjaMacro* const* found =
+      variable != nullptr ? variable->As<const JinjaMacro*>() : nullptr;
+  if (found == nullptr) {
+    throw JinjaFault(call.name + " is no macro");
+  }
+  const JinjaMacro& macro = **found;
+  std::vector<bool> is_given;
+  Variables arguments = MacroArguments(call, *macro.statement, is_given);
+  if (!IsOpen(macro.scope, macro.scope_serial)) {
+    throw JinjaFault("a call of the macro " + call.name +
+                     " behind the end of what it is defined in is not supported");
+  }
+  // A macro sees its arguments and what is around its definition. So do the defaults.
+  const OpenScope scope(*this, macro.scope);
+  scopes_.back().variables = std::move(arguments);
+  for (std::size_t i = 0; i < is_given.size(); ++i) {
+    const JinjaStatement::Parameter& parameter = macro.statement->parameters[i];
+    if (!is_given[i] && parameter.default_value != nullptr) {
+      Set(parameter.name, Evaluate(*parameter.default_value));
     }
   }
-  // A macro sees its arguments and the template's own variables.
-  const std::size_t before = std::exchange(first_scope_, scopes_.size());
-  scopes_.push_back(std::move(arguments));
-  MarkedText text = TextOf(macro.body);
-  scopes_.pop_back();
-  first_scope_ = before;
-  return JinjaValue(std::move(text));
+  return JinjaValue(TextOf(macro.statement->body));
 }
 
 JinjaValue JinjaRenderer::EvaluateCompare(const JinjaExpression& comparison) {
@@ -351,15 +368,21 @@ JinjaValue JinjaRenderer::EvaluateCompare(const JinjaExpression& comparison) {
     is_true = IsEqual(left, right, runtime_) == (name == "==");
   } else if (name == "in" || name == "not in") {
     is_true = Contains(right, left, runtime_) == (name == "in");
-  } else if (name == "<" || name == ">=") {
-    is_true = Less(left, right) == (name == "<");
   } else {
-    is_true = Less(right, left) == (name == ">");
+    const std::partial_ordering order = Compared(left, right);
+    is_true = name == "<"    ? order < 0
+              : name == "<=" ? order <= 0
+              : name == ">"  ? order > 0
+                             : order >= 0;
   }
   return JinjaValue::OfBool(is_true);
 }
 
+/// A text, as often as the integer says.
 JinjaValue JinjaRenderer::Multiplied(const JinjaValue& left, const JinjaValue& right) {
+  if (left.text() == nullptr && right.text() != nullptr) {
+    return Multiplied(right, left);
+  }
   if (left.text() == nullptr || !right.integer()) {
     throw NoOperator("*", left, right);
   }
@@ -370,6 +393,17 @@ JinjaValue JinjaRenderer::Multiplied(const JinjaValue& left, const JinjaValue& r
     runtime_.UseBytes(left.text()->size());
     text.Append(*left.text());
   }
+  return JinjaValue(std::move(text).WithMarkup(left.text()->is_markup()));
+}
+
+/// The sum of two texts. If one of them is Markup, what is not is escaped.
+JinjaValue JinjaRenderer::Joined(const JinjaValue& left, const JinjaValue& right) {
+  const MarkedText& first = *left.text();
+  const MarkedText& second = *right.text();
+  runtime_.UseBytes(first.size() + second.size());
+  const bool is_markup = first.is_markup() || second.is_markup();
+  MarkedText text = is_markup ? Escaped(first) : first;
+  text.Append(is_markup ? Escaped(second) : second);
   return JinjaValue(std::move(text));
 }
 
@@ -377,25 +411,25 @@ JinjaValue JinjaRenderer::EvaluateBinary(const JinjaExpression& binary) {
   const JinjaValue left = Evaluate(*binary.operands[0]);
   const JinjaValue right = Evaluate(*binary.operands[1]);
   const std::string& name = binary.name;
-  const bool are_texts = left.text() != nullptr && right.text() != nullptr;
-  if (name == "~" || (name == "+" && are_texts)) {
+  if (name == "~") {
     const auto bytes_of = [](const JinjaValue& value) {
       return value.text() != nullptr ? value.text()->size() : 0;
     };
     runtime_.UseBytes(bytes_of(left) + bytes_of(right));
-    MarkedText text = left.ToText();
-    if (right.text() != nullptr) {
-      text.Append(*right.text());
-    } else {
-      text.Append(right.ToText());
-    }
+    MarkedText text = left.ToText().WithMarkup(false);
+    text.Append(right.ToText());
     return JinjaValue(std::move(text));
   }
-  if (name == "+" && left.items() != nullptr && right.items() != nullptr) {
-    runtime_.UseItems(left.items()->size() + right.items()->size());
-    std::vector<JinjaValue> items = *left.items();
-    items.insert(items.end(), right.items()->begin(), right.items()->end());
-    return JinjaValue::OfItems(std::move(items));
+  if (name == "+" && left.text() != nullptr && right.text() != nullptr) {
+    return Joined(left, right);
+  }
+  for (const JinjaItemsKind kind : {JinjaItemsKind::kList, JinjaItemsKind::kTuple}) {
+    if (name == "+" && left.is_list(kind) && right.is_list(kind)) {
+      runtime_.UseItems(left.items()->size() + right.items()->size());
+      std::vector<JinjaValue> items = *left.items();
+      items.insert(items.end(), right.items()->begin(), right.items()->end());
+      return JinjaValue::OfItems(std::move(items), kind);
+    }
   }
   if (left.integer() && right.integer()) {
     return OfIntegers(name, *left.integer(), *right.integer());
@@ -403,7 +437,10 @@ JinjaValue JinjaRenderer::EvaluateBinary(const JinjaExpression& binary) {
   if (left.number() && right.number()) {
     return OfNumbers(name, *left.number(), *right.number());
   }
-  return name == "*" ? Multiplied(left, right) : throw NoOperator(name, left, right);
+  if (name == "*" && (left.text() != nullptr || right.text() != nullptr)) {
+    return Multiplied(left, right);
+  }
+  throw NoOperator(name, left, right);
 }
 
 }  // namespace scorecast::coordinator

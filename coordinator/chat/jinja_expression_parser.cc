@@ -62,6 +62,11 @@ void JinjaExpressionParser::Unexpected(std::string_view wanted) const {
   Fail("expected " + std::string(wanted) + ", not " + there);
 }
 
+bool JinjaExpressionParser::IsSpecialInMacros(std::string_view name) {
+  static constexpr std::array<std::string_view, 3> kNames = {"caller", "kwargs", "varargs"};
+  return IsOneOf(kNames, name);
+}
+
 JinjaExpression::Pointer JinjaExpressionParser::Make(Kind kind, JinjaPlace place,
                                                      std::string name) {
   auto expression = std::make_unique<JinjaExpression>();
@@ -92,6 +97,25 @@ JinjaExpression::Pointer JinjaExpressionParser::ParseExpression(bool has_choice)
     value = std::move(choice);
   }
   return value;
+}
+
+JinjaExpression::Pointer JinjaExpressionParser::ParseExpressions(bool has_choice) {
+  Pointer first = ParseExpression(has_choice);
+  return IsOperator(",") ? ParseTuple(std::move(first), has_choice) : std::move(first);
+}
+
+/// A tuple up to the end of what it stands in; a comma may be the last.
+JinjaExpression::Pointer JinjaExpressionParser::ParseTuple(Pointer first, bool has_choice) {
+  Pointer tuple = Make(Kind::kTuple, first->place);
+  Adopt(*tuple, std::move(first));
+  while (SkipOperator(",")) {
+    if (Next().kind == TokenKind::kTagEnd || Next().kind == TokenKind::kOutputEnd ||
+        IsOperator(")")) {
+      break;
+    }
+    Adopt(*tuple, ParseExpression(has_choice));
+  }
+  return tuple;
 }
 
 JinjaExpression::Pointer JinjaExpressionParser::ParseOr() {
@@ -185,11 +209,12 @@ JinjaExpression::Pointer JinjaExpressionParser::ParseBinary(int level) {
 JinjaExpression::Pointer JinjaExpressionParser::ParseUnary(bool has_filters) {
   const Nesting nesting(*this);
   Pointer value;
-  if (IsOperator("-")) {
-    value = Make(Kind::kNegative, Take().place);
+  if (IsOperator("-") || IsOperator("+")) {
+    const Kind kind = IsOperator("-") ? Kind::kNegative : Kind::kPositive;
+    value = Make(kind, Take().place);
     Adopt(*value, ParseUnary(false));
   } else {
-    value = SkipOperator("+") ? ParseUnary(false) : ParsePrimary();
+    value = ParsePrimary();
   }
   value = ParsePostfix(std::move(value));
   return has_filters ? ParseFilters(std::move(value)) : std::move(value);
@@ -232,10 +257,14 @@ JinjaExpression::Pointer JinjaExpressionParser::ParseNamed() {
   } else if (token.text == "none" || token.text == "None") {
     value->literal = JinjaValue::OfNone();
   } else {
-    static constexpr std::array<std::string_view, 7> kWords = {"if",  "else", "in", "is",
-                                                               "and", "or",   "for"};
+    static constexpr std::array<std::string_view, 8> kWords = {"if",  "else", "in",  "is",
+                                                               "and", "or",   "not", "for"};
     if (IsOneOf(kWords, token.text)) {
       throw JinjaFault("expected an expression, not " + proto::Quoted(token.text), token.place);
+    }
+    if (num_macros_ > 0 && IsSpecialInMacros(token.text)) {
+      throw JinjaFault("the variable " + proto::Quoted(token.text) + " is not supported",
+                       token.place);
     }
     value->kind = Kind::kName;
     value->name = token.text;
@@ -246,7 +275,7 @@ JinjaExpression::Pointer JinjaExpressionParser::ParseNamed() {
 JinjaExpression::Pointer JinjaExpressionParser::ParseBracketed() {
   const JinjaPlace place = Next().place;
   if (SkipOperator("[")) {
-    return ParseList("]");
+    return ParseList();
   }
   if (SkipOperator("{")) {
     return ParseObject();
@@ -255,25 +284,18 @@ JinjaExpression::Pointer JinjaExpressionParser::ParseBracketed() {
     Unexpected("an expression");
   }
   if (SkipOperator(")")) {
-    return Make(Kind::kList, place);
+    return Make(Kind::kTuple, place);
   }
-  Pointer value = ParseExpression();
-  if (SkipOperator(")")) {
-    return value;
-  }
-  ExpectOperator(",");
-  Pointer tuple = ParseList(")");
-  tuple->operands.insert(tuple->operands.begin(), nullptr);
-  std::swap(tuple->operands.front(), value);
-  tuple->depth = std::max(tuple->depth, tuple->operands.front()->depth + 1);
-  return tuple;
+  Pointer value = ParseExpressions();
+  ExpectOperator(")");
+  return value;
 }
 
-JinjaExpression::Pointer JinjaExpressionParser::ParseList(std::string_view close) {
+JinjaExpression::Pointer JinjaExpressionParser::ParseList() {
   Pointer list = Make(Kind::kList, Next().place);
-  while (!SkipOperator(close)) {
+  while (!SkipOperator("]")) {
     Adopt(*list, ParseExpression());
-    if (!IsOperator(close)) {
+    if (!IsOperator("]")) {
       ExpectOperator(",");
     }
   }
@@ -382,8 +404,10 @@ JinjaExpression::Pointer JinjaExpressionParser::ParseTest(Pointer value) {
     throw JinjaFault("the test " + proto::Quoted(test->name) + " is not supported", place);
   }
   Adopt(*test, std::move(value));
-  static constexpr std::array<std::string_view, 5> kNotArguments = {"else", "or", "and", "is",
-                                                                    "if"};
+  static constexpr std::array<std::string_view, 3> kNotArguments = {"else", "or", "and"};
+  if (IsName("is")) {
+    Fail("a chain of tests is not supported");
+  }
   const TokenKind kind = Next().kind;
   if (SkipOperator("(")) {
     ParseArguments(*test);

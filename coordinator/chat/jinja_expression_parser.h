@@ -24,6 +24,11 @@ class JinjaExpressionParser {
   const JinjaToken& Take() { return tokens_[Next().kind == TokenKind::kEnd ? at_ : at_++]; }
   bool IsOperator(std::string_view text) const { return Is(TokenKind::kOperator, text); }
   bool IsName(std::string_view text) const { return Is(TokenKind::kName, text); }
+  /// Whether the operator follows the next token.
+  bool IsOperatorBehind(std::string_view text) const {
+    return at_ + 1 < tokens_.size() && tokens_[at_ + 1].kind == TokenKind::kOperator &&
+           tokens_[at_ + 1].text == text;
+  }
   bool SkipOperator(std::string_view text) { return Skip(TokenKind::kOperator, text); }
   bool SkipName(std::string_view text) { return Skip(TokenKind::kName, text); }
   void Expect(TokenKind kind, std::string_view what);
@@ -35,6 +40,23 @@ class JinjaExpressionParser {
 
   /// With `if … else`, unless `has_choice` is false.
   Pointer ParseExpression(bool has_choice = true);
+  /// The same, or a tuple without parentheses.
+  Pointer ParseExpressions(bool has_choice = true);
+
+  /// Whether the name is a variable of its own in a macro that uses it.
+  static bool IsSpecialInMacros(std::string_view name);
+
+  /// The body of a macro, as long as it exists.
+  class MacroBody {
+   public:
+    explicit MacroBody(JinjaExpressionParser& parser) : parser_(parser) { ++parser_.num_macros_; }
+    ~MacroBody() { --parser_.num_macros_; }
+    MacroBody(const MacroBody&) = delete;
+    MacroBody& operator=(const MacroBody&) = delete;
+
+   private:
+    JinjaExpressionParser& parser_;
+  };
 
   /// To be called behind the whole template. Throws the fault of a call of what is neither a global
   /// function nor one of these macros.
@@ -74,7 +96,8 @@ class JinjaExpressionParser {
   Pointer ParsePrimary();
   Pointer ParseNamed();
   Pointer ParseBracketed();
-  Pointer ParseList(std::string_view close);
+  Pointer ParseList();
+  Pointer ParseTuple(Pointer first, bool has_choice);
   Pointer ParseObject();
   Pointer ParsePostfix(Pointer value);
   Pointer ParseSubscript(Pointer value);
@@ -89,6 +112,7 @@ class JinjaExpressionParser {
   const std::vector<JinjaToken> tokens_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  int num_macros_ = 0;                         ///< Around the expression that is parsed.
   std::vector<const JinjaExpression*> calls_;  ///< Of names that are no global functions.
 };
 

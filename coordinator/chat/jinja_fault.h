@@ -18,6 +18,7 @@ struct JinjaFault {
     kTemplate,  ///< The template is not understood, or does something that makes no sense.
     kRaised,    ///< The template itself refuses the conversation: raise_exception.
     kLimit,     ///< Rendering would take too much time or memory.
+    kLeftOut,   ///< The template wants a member of a message that was left out of the conversation.
     kStopped,   ///< Nobody waits for the text any more.
   };
 

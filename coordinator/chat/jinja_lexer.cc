@@ -216,10 +216,11 @@ class TemplateLexer {
       ++at_;
       skip_digits();
     }
-    if (at_ < source_.size() && IsNamePart(source_[at_])) {
+    const std::string digits = source_.substr(begin_, at_ - begin_);
+    const bool has_zero_before = !has_fraction && digits.size() > 1 && digits.front() == '0';
+    if (has_zero_before || (at_ < source_.size() && IsNamePart(source_[at_]))) {
       Fail("this form of a number is not supported", begin_);
     }
-    const std::string digits = source_.substr(begin_, at_ - begin_);
     JinjaToken& token = Add(has_fraction ? Kind::kFloat : Kind::kInteger, digits);
     if (has_fraction) {
       token.number = std::strtod(digits.c_str(), nullptr);
@@ -269,7 +270,8 @@ class TemplateLexer {
       }
     }
     const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
-    if (kind == '\n' || IsDigit(kind)) {
+    // Python reads the bytes of other characters as Latin-1 behind a backslash.
+    if (kind == '\n' || kind == 'N' || IsDigit(kind) || static_cast<unsigned char>(kind) > 0x7F) {
       Fail("this escape in a string is not supported", at_);
     }
     if (digits == 0) {  // As in Python, the backslash is text.

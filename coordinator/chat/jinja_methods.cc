@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "coordinator/chat/jinja_fault.h"
 #include "coordinator/chat/jinja_functions.h"
+#include "coordinator/text/unicode/python_case.h"
 #include "coordinator/text/unicode/utf8.h"
-#include "proto/base/letter_case.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -45,24 +46,40 @@ JinjaValue Strip(const JinjaCall& call) {
   return JinjaValue(text.Part(begin, left.size()));
 }
 
-/// The pieces of `text` between white space, from its beginning.
+/// The pieces of `text` between white space. After `max_cuts` of them, unless that is negative,
+/// what is left is one piece: it keeps the white space at its other end.
+template <bool from_end>
 std::vector<JinjaValue> Words(const MarkedText& text, std::int64_t max_cuts,
                               JinjaRuntime& runtime) {
+  const auto next = [](std::string_view rest) {
+    return from_end ? LastCodePoint(rest) : FirstCodePoint(rest);
+  };
+  const auto without_space = [](std::string_view rest) {
+    return from_end ? WithoutSpaceBehind(rest) : WithoutSpaceBefore(rest);
+  };
+  const std::string_view whole = text.text();
   std::vector<JinjaValue> words;
-  std::string_view rest = WithoutSpaceBefore(text.text());
+  std::string_view rest = without_space(whole);
   while (!rest.empty()) {
     runtime.UseItems(1);
-    const std::size_t begin = text.size() - rest.size();
-    if (static_cast<std::int64_t>(words.size()) == max_cuts) {
-      words.emplace_back(text.Part(begin, WithoutSpaceBehind(rest).size()));
-      break;
-    }
     std::size_t length = 0;
-    while (length < rest.size() && !IsPythonSpace(FirstCodePoint(rest.substr(length)).value)) {
-      length += FirstCodePoint(rest.substr(length)).length;
+    std::string_view behind = rest;
+    const bool takes_all = std::ssize(words) == max_cuts;
+    while (!behind.empty() && (takes_all || !IsPythonSpace(next(behind).value))) {
+      const std::size_t step = next(behind).length;
+      length += step;
+      if (from_end) {
+        behind.remove_suffix(step);
+      } else {
+        behind.remove_prefix(step);
+      }
     }
+    const std::size_t begin = from_end ? behind.size() : whole.size() - rest.size();
     words.emplace_back(text.Part(begin, length));
-    rest = WithoutSpaceBefore(rest.substr(length));
+    rest = without_space(behind);
+  }
+  if (from_end) {
+    std::ranges::reverse(words);
   }
   return words;
 }
@@ -97,10 +114,7 @@ JinjaValue Split(const JinjaCall& call) {
   const std::int64_t max_cuts = call.Integer(2, -1);
   call.runtime.UseBytes(text.size());
   if (!call.Has(1) || call.At(1).is_none()) {
-    if (from_end && max_cuts >= 0) {
-      throw JinjaFault("rsplit at white space with a limit is not supported");
-    }
-    return JinjaValue::OfItems(Words(text, max_cuts, call.runtime));
+    return JinjaValue::OfItems(Words<from_end>(text, max_cuts, call.runtime));
   }
   const MarkedText& separator = call.Text(1);
   if (separator.size() == 0) {
@@ -117,15 +131,33 @@ JinjaValue Split(const JinjaCall& call) {
   return JinjaValue::OfItems(std::move(pieces));
 }
 
+/// The length of the line end that a text begins with; 0 if it begins with none.
+std::size_t LineEnd(std::string_view text) {
+  if (text.starts_with("\r\n")) {
+    return 2;
+  }
+  const CodePoint first = FirstCodePoint(text);
+  const bool is_end = (first.value >= 0x0A && first.value <= 0x0D) ||
+                      (first.value >= 0x1C && first.value <= 0x1E) || first.value == 0x85 ||
+                      first.value == 0x2028 || first.value == 0x2029;
+  return is_end ? first.length : 0;
+}
+
 JinjaValue SplitLines(const JinjaCall& call) {
   const MarkedText& text = call.Text(0);
+  const bool keeps_ends = call.Integer(1, 0) != 0;
   call.runtime.UseBytes(text.size());
+  const std::string_view whole = text.text();
   std::vector<JinjaValue> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
+  for (std::size_t begin = 0; begin < whole.size();) {
     call.runtime.UseItems(1);
-    const std::size_t end = std::min(text.text().find_first_of("\r\n", begin), text.size());
-    lines.emplace_back(text.Part(begin, end - begin));
-    begin = end + (text.text().compare(end, 2, "\r\n") == 0 ? 2 : 1);
+    std::size_t end = begin;
+    std::size_t line_end = 0;
+    while (end < whole.size() && (line_end = LineEnd(whole.substr(end))) == 0) {
+      end += FirstCodePoint(whole.substr(end)).length;
+    }
+    lines.emplace_back(text.Part(begin, end - begin + (keeps_ends ? line_end : 0)));
+    begin = end + line_end;
   }
   return JinjaValue::OfItems(std::move(lines));
 }
@@ -133,7 +165,7 @@ JinjaValue SplitLines(const JinjaCall& call) {
 JinjaValue Replace(const JinjaCall& call) {
   const MarkedText& text = call.Text(0);
   const MarkedText& old = call.Text(1);
-  const MarkedText& replacement = call.Text(2);
+  const MarkedText replacement = text.is_markup() ? Escaped(call.Text(2)) : call.Text(2);
   const std::int64_t most = call.Integer(3, -1);
   if (old.size() == 0) {
     throw JinjaFault("replace needs a text that is not empty");
@@ -148,10 +180,10 @@ JinjaValue Replace(const JinjaCall& call) {
     begin = cut + old.size();
   }
   result.Append(text.Part(begin));
-  return JinjaValue(std::move(result));
+  return JinjaValue(std::move(result).WithMarkup(text.is_markup()));
 }
 
-/// Whether the text begins or ends with a text, or one of a list of texts.
+/// Whether the text begins or ends with a text, or one of a tuple of texts.
 template <bool at_start>
 JinjaValue BeginsOrEnds(const JinjaCall& call) {
   const MarkedText& text = call.Text(0);
@@ -163,9 +195,9 @@ JinjaValue BeginsOrEnds(const JinjaCall& call) {
     call.runtime.UseBytes(other.size());
     return at_start ? text.text().starts_with(other) : text.text().ends_with(other);
   };
-  const std::vector<JinjaValue>* several = call.At(1).items();
-  return JinjaValue::OfBool(several != nullptr ? std::ranges::any_of(*several, matches)
-                                               : matches(call.At(1)));
+  const bool are_several = call.At(1).is_list(JinjaItemsKind::kTuple);
+  return JinjaValue::OfBool(are_several ? std::ranges::any_of(*call.At(1).items(), matches)
+                                        : matches(call.At(1)));
 }
 
 template <bool from_end>
@@ -184,7 +216,8 @@ JinjaValue Find(const JinjaCall& call) {
 }
 
 JinjaValue Count(const JinjaCall& call) {
-  if (const std::vector<JinjaValue>* items = call.At(0).items()) {
+  const std::vector<JinjaValue>* items = call.At(0).items();
+  if (items != nullptr && !call.At(0).is_list(JinjaItemsKind::kView)) {
     call.runtime.Step(static_cast<std::int64_t>(items->size()));
     return JinjaValue::OfInteger(std::ranges::count_if(
         *items, [&](const JinjaValue& item) { return IsEqual(item, call.At(1), call.runtime); }));
@@ -198,25 +231,30 @@ JinjaValue Count(const JinjaCall& call) {
       static_cast<std::int64_t>(Cuts(text, call.Text(1).text(), -1, false, call.runtime).size()));
 }
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-char Upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
-
 enum class Case { kAllUpper, kAllLower, kTitled, kCapitalized };
 
-/// Changes letters of ASCII. Templates change the case of roles, not of what users write.
 template <Case wanted>
 JinjaValue WithCase(const JinjaCall& call) {
-  MarkedText text = call.Text(0);
+  const MarkedText& text = call.Text(0);
   call.runtime.UseBytes(text.size());
-  char before = ' ';
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text.text()[i];
-    const bool is_first = wanted == Case::kTitled ? !IsLetter(before) : i == 0;
-    const bool is_upper = wanted == Case::kAllUpper || (wanted != Case::kAllLower && is_first);
-    text.SetByte(i, is_upper ? Upper(c) : proto::ToLower(c));
-    before = c;
+  const std::string_view whole = text.text();
+  MarkedText result;
+  std::string character;
+  bool is_first = true;  // Of a word, or of the text.
+  for (std::size_t at = 0; at < whole.size();) {
+    const CodePoint own = FirstCodePoint(whole.substr(at));
+    const bool is_title = is_first && (wanted == Case::kTitled || wanted == Case::kCapitalized);
+    character.clear();
+    AppendInCase(whole, at,
+                 is_title                    ? LetterCase::kTitle
+                 : wanted == Case::kAllUpper ? LetterCase::kUpper
+                                             : LetterCase::kLower,
+                 character);
+    result.Append(character, text.OriginOf(at));
+    is_first = wanted == Case::kTitled && !IsCased(own.value);
+    at += own.length;
   }
-  return JinjaValue(std::move(text));
+  return JinjaValue(std::move(result).WithMarkup(text.is_markup()));
 }
 
 template <bool at_start>
@@ -230,72 +268,85 @@ JinjaValue WithoutAffix(const JinjaCall& call) {
 }
 
 /// The members of an object; a fault names the method if it is another value.
-const std::vector<std::pair<std::string, JinjaValue>>& MembersOf(const JinjaCall& call,
-                                                                 const char* method) {
-  if (call.At(0).members() == nullptr) {
+const std::vector<JinjaMember>& MembersOf(const JinjaCall& call, const char* method) {
+  const std::vector<JinjaMember>* members = call.At(0).members();
+  if (members == nullptr) {
     throw JinjaFault(call.At(0).TypeName() + " has no method " + method);
   }
-  call.runtime.UseItems(call.At(0).members()->size());
-  return *call.At(0).members();
+  call.runtime.UseItems(members->size());
+  return *members;
 }
+
+JinjaValue ViewOf(std::vector<JinjaValue> values) {
+  return JinjaValue::OfItems(std::move(values), JinjaItemsKind::kView);
+}
+
+JinjaValue KeyOf(const JinjaMember& member) { return JinjaValue(JinjaValue::Variant(member.key)); }
 
 JinjaValue Items(const JinjaCall& call) {
   std::vector<JinjaValue> items;
-  for (const auto& [key, value] : MembersOf(call, "items")) {
-    items.push_back(JinjaValue::OfItems({JinjaValue::OfTemplate(key), value}));
+  for (const JinjaMember& member : MembersOf(call, "items")) {
+    items.push_back(JinjaValue::OfItems({KeyOf(member), member.value}, JinjaItemsKind::kTuple));
   }
-  return JinjaValue::OfItems(std::move(items));
+  return ViewOf(std::move(items));
 }
 
 JinjaValue Keys(const JinjaCall& call) {
   std::vector<JinjaValue> keys;
-  for (const auto& [key, value] : MembersOf(call, "keys")) {
-    keys.push_back(JinjaValue::OfTemplate(key));
+  for (const JinjaMember& member : MembersOf(call, "keys")) {
+    keys.push_back(KeyOf(member));
   }
-  return JinjaValue::OfItems(std::move(keys));
+  return ViewOf(std::move(keys));
 }
 
 JinjaValue Values(const JinjaCall& call) {
   std::vector<JinjaValue> values;
-  for (const auto& [key, value] : MembersOf(call, "values")) {
-    values.push_back(value);
+  for (const JinjaMember& member : MembersOf(call, "values")) {
+    values.push_back(member.value);
   }
-  return JinjaValue::OfItems(std::move(values));
+  return ViewOf(std::move(values));
 }
 
 JinjaValue Get(const JinjaCall& call) {
-  MembersOf(call, "get");
-  const JinjaValue* found =
-      call.At(1).text() != nullptr ? call.At(0).Find(call.Text(1).text()) : nullptr;
+  if (!call.At(0).is_object()) {
+    throw JinjaFault(call.At(0).TypeName() + " has no method get");
+  }
+  const JinjaValue* found = FindKey(call.At(0), call.At(1));
   return found != nullptr ? *found : call.Has(2) ? call.At(2) : JinjaValue::OfNone();
+}
+
+/// A method whose arguments have no names.
+JinjaFunction Method(std::string_view name, std::vector<std::string_view> parameters,
+                     std::size_t required, JinjaValue (*apply)(const JinjaCall&)) {
+  return {name, std::move(parameters), required, apply, /*takes_names=*/false};
 }
 
 }  // namespace
 
 const JinjaFunction* FindJinjaMethod(std::string_view name) {
   static const std::array methods = {
-      JinjaFunction{"strip", {"self", "chars"}, 1, Strip<true, true>},
-      JinjaFunction{"lstrip", {"self", "chars"}, 1, Strip<true, false>},
-      JinjaFunction{"rstrip", {"self", "chars"}, 1, Strip<false, true>},
+      Method("strip", {"self", "chars"}, 1, Strip<true, true>),
+      Method("lstrip", {"self", "chars"}, 1, Strip<true, false>),
+      Method("rstrip", {"self", "chars"}, 1, Strip<false, true>),
       JinjaFunction{"split", {"self", "sep", "maxsplit"}, 1, Split<false>},
       JinjaFunction{"rsplit", {"self", "sep", "maxsplit"}, 1, Split<true>},
-      JinjaFunction{"splitlines", {"self"}, 1, SplitLines},
-      JinjaFunction{"replace", {"self", "old", "new", "count"}, 3, Replace},
-      JinjaFunction{"startswith", {"self", "prefix"}, 2, BeginsOrEnds<true>},
-      JinjaFunction{"endswith", {"self", "suffix"}, 2, BeginsOrEnds<false>},
-      JinjaFunction{"find", {"self", "sub"}, 2, Find<false>},
-      JinjaFunction{"rfind", {"self", "sub"}, 2, Find<true>},
-      JinjaFunction{"count", {"self", "value"}, 2, Count},
-      JinjaFunction{"upper", {"self"}, 1, WithCase<Case::kAllUpper>},
-      JinjaFunction{"lower", {"self"}, 1, WithCase<Case::kAllLower>},
-      JinjaFunction{"title", {"self"}, 1, WithCase<Case::kTitled>},
-      JinjaFunction{"capitalize", {"self"}, 1, WithCase<Case::kCapitalized>},
-      JinjaFunction{"removeprefix", {"self", "prefix"}, 2, WithoutAffix<true>},
-      JinjaFunction{"removesuffix", {"self", "suffix"}, 2, WithoutAffix<false>},
-      JinjaFunction{"items", {"self"}, 1, Items},
-      JinjaFunction{"keys", {"self"}, 1, Keys},
-      JinjaFunction{"values", {"self"}, 1, Values},
-      JinjaFunction{"get", {"self", "key", "default"}, 2, Get},
+      JinjaFunction{"splitlines", {"self", "keepends"}, 1, SplitLines},
+      Method("replace", {"self", "old", "new", "count"}, 3, Replace),
+      Method("startswith", {"self", "prefix"}, 2, BeginsOrEnds<true>),
+      Method("endswith", {"self", "suffix"}, 2, BeginsOrEnds<false>),
+      Method("find", {"self", "sub"}, 2, Find<false>),
+      Method("rfind", {"self", "sub"}, 2, Find<true>),
+      Method("count", {"self", "value"}, 2, Count),
+      Method("upper", {"self"}, 1, WithCase<Case::kAllUpper>),
+      Method("lower", {"self"}, 1, WithCase<Case::kAllLower>),
+      Method("title", {"self"}, 1, WithCase<Case::kTitled>),
+      Method("capitalize", {"self"}, 1, WithCase<Case::kCapitalized>),
+      Method("removeprefix", {"self", "prefix"}, 2, WithoutAffix<true>),
+      Method("removesuffix", {"self", "suffix"}, 2, WithoutAffix<false>),
+      Method("items", {"self"}, 1, Items),
+      Method("keys", {"self"}, 1, Keys),
+      Method("values", {"self"}, 1, Values),
+      Method("get", {"self", "key", "default"}, 2, Get),
   };
   return FindIn(methods, name);
 }

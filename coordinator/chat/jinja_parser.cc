@@ -15,6 +15,7 @@ class StatementParser : private JinjaExpressionParser {
   JinjaBody Parse() {
     JinjaBody body = ParseBody({});
     CheckCalls(macros_);
+    FindUnset(body);
     return body;
   }
 
@@ -37,20 +38,21 @@ class StatementParser : private JinjaExpressionParser {
       const JinjaToken& token = Next();
       switch (token.kind) {
         case TokenKind::kText:
-          body.push_back(MakeStatement(Statement::kText, token.place));
-          body.back().text = Take().text;
+          body.statements.push_back(MakeStatement(Statement::kText, token.place));
+          body.statements.back().text = Take().text;
           break;
         case TokenKind::kOutputBegin:
-          body.push_back(MakeStatement(Statement::kOutput, Take().place));
-          body.back().value = ParseExpression();
+          body.statements.push_back(MakeStatement(Statement::kOutput, Take().place));
+          body.statements.back().value = ParseExpressions();
           Expect(TokenKind::kOutputEnd, "\"}}\"");
           break;
         case TokenKind::kTagBegin: {
           Take();
-          if (std::ranges::find(ends, Next().text) != ends.end()) {
+          if (Next().kind == TokenKind::kName &&
+              std::ranges::find(ends, Next().text) != ends.end()) {
             return body;
           }
-          body.push_back(ParseStatement());
+          body.statements.push_back(ParseStatement());
           break;
         }
         default:
@@ -82,7 +84,8 @@ class StatementParser : private JinjaExpressionParser {
     if (name == "generation") {
       JinjaStatement scope = MakeStatement(Statement::kScope, place);
       EndTag();
-      scope.body = ParseEnded("endgeneration");
+      const MacroBody macro_body(*this);
+      scope.body = ParseApart("endgeneration");
       return scope;
     }
     if (name == "break" || name == "continue") {
@@ -103,13 +106,34 @@ class StatementParser : private JinjaExpressionParser {
     return body;
   }
 
+  /// The same of a body that no loop around it sees: it cannot break or continue one.
+  JinjaBody ParseApart(std::string_view end) {
+    const int loops = std::exchange(num_loops_, 0);
+    JinjaBody body = ParseEnded(end);
+    num_loops_ = loops;
+    return body;
+  }
+
+  /// The name of what is set.
+  std::string ExpectTarget(std::string_view what) {
+    static constexpr std::array<std::string_view, 6> kConstants = {"true", "false", "none",
+                                                                   "True", "False", "None"};
+    const JinjaPlace place = Next().place;
+    std::string name = ExpectName(what);
+    const bool is_loop = name == "loop" && num_fors_ > 0;
+    if (is_loop || std::ranges::find(kConstants, name) != kConstants.end()) {
+      throw JinjaFault(proto::Quoted(name) + " cannot be set here", place);
+    }
+    return name;
+  }
+
   JinjaStatement ParseIf(JinjaPlace place) {
     JinjaStatement choice = MakeStatement(Statement::kIf, place);
     bool has_else = false;
     while (true) {
       JinjaStatement::Branch& branch = choice.branches.emplace_back();
       if (!has_else) {
-        branch.condition = ParseExpression(/*has_choice=*/false);
+        branch.condition = ParseExpressions(/*has_choice=*/false);
       }
       EndTag();
       branch.body = has_else ? ParseBody({"endif"}) : ParseBody({"elif", "else", "endif"});
@@ -124,9 +148,10 @@ class StatementParser : private JinjaExpressionParser {
 
   JinjaStatement ParseFor(JinjaPlace place) {
     JinjaStatement loop = MakeStatement(Statement::kFor, place);
+    ++num_fors_;
     const bool has_parentheses = SkipOperator("(");
     do {
-      loop.names.push_back(ExpectName("the name of a variable"));
+      loop.names.push_back(ExpectTarget("the name of a variable"));
     } while (SkipOperator(","));
     if (has_parentheses) {
       ExpectOperator(")");
@@ -134,7 +159,7 @@ class StatementParser : private JinjaExpressionParser {
     if (!SkipName("in")) {
       Unexpected("\"in\"");
     }
-    loop.value = ParseExpression(/*has_choice=*/false);
+    loop.value = ParseExpressions(/*has_choice=*/false);
     if (SkipName("if")) {
       loop.condition = ParseExpression();
     }
@@ -151,20 +176,24 @@ class StatementParser : private JinjaExpressionParser {
       Take();
     }
     EndTag();
+    --num_fors_;
     return loop;
   }
 
   JinjaStatement ParseSet(JinjaPlace place) {
     JinjaStatement set = MakeStatement(Statement::kSet, place);
-    set.names.push_back(ExpectName("the name of a variable"));
-    if (SkipOperator(".")) {
+    if (IsOperatorBehind(".")) {
+      set.names.push_back(ExpectName("the name of a namespace"));
+      Take();
       set.names.push_back(ExpectName("the name of an attribute"));
+    } else {
+      set.names.push_back(ExpectTarget("the name of a variable"));
     }
     if (IsOperator(",")) {
       Fail("a tag \"set\" of several variables is not supported");
     }
     if (SkipOperator("=")) {
-      set.value = ParseExpression();
+      set.value = ParseExpressions();
       EndTag();
       return set;
     }
@@ -173,34 +202,51 @@ class StatementParser : private JinjaExpressionParser {
     }
     EndTag();
     set.kind = Statement::kSetBlock;
-    set.body = ParseEnded("endset");
+    set.body = ParseApart("endset");
     return set;
   }
 
   JinjaStatement ParseMacro(JinjaPlace place) {
     JinjaStatement macro = MakeStatement(Statement::kMacro, place);
-    macro.names.push_back(ExpectName("the name of a macro"));
+    macro.names.push_back(ExpectTarget("the name of a macro"));
     macros_.push_back(macro.names.front());
+    const MacroBody macro_body(*this);
     ExpectOperator("(");
     while (!SkipOperator(")")) {
-      JinjaStatement::Parameter& parameter = macro.parameters.emplace_back();
-      parameter.name = ExpectName("the name of a parameter");
-      if (SkipOperator("=")) {
-        parameter.default_value = ParseExpression();
-      }
+      ParseParameter(macro.parameters);
       if (!IsOperator(")")) {
         ExpectOperator(",");
       }
     }
     EndTag();
-    const int loops = std::exchange(num_loops_, 0);
-    macro.body = ParseEnded("endmacro");
-    num_loops_ = loops;
+    macro.body = ParseApart("endmacro");
     return macro;
   }
 
+  void ParseParameter(std::vector<JinjaStatement::Parameter>& parameters) {
+    const JinjaPlace place = Next().place;
+    JinjaStatement::Parameter parameter;
+    parameter.name = ExpectTarget("the name of a parameter");
+    const bool is_known = std::ranges::find(parameters, parameter.name,
+                                            &JinjaStatement::Parameter::name) != parameters.end();
+    if (is_known || IsSpecialInMacros(parameter.name)) {
+      throw JinjaFault("the parameter " + proto::Quoted(parameter.name) +
+                           (is_known ? " is there twice" : " is not supported"),
+                       place);
+    }
+    if (SkipOperator("=")) {
+      parameter.default_value = ParseExpression();
+    } else if (!parameters.empty() && parameters.back().default_value != nullptr) {
+      throw JinjaFault("the parameter " + proto::Quoted(parameter.name) +
+                           " needs a default, because the one before it has one",
+                       place);
+    }
+    parameters.push_back(std::move(parameter));
+  }
+
   std::vector<std::string> macros_;
-  int num_loops_ = 0;  ///< Around the statement that is parsed.
+  int num_loops_ = 0;  ///< Those that a statement here may break.
+  int num_fors_ = 0;   ///< All loops around the statement that is parsed.
 };
 
 }  // namespace

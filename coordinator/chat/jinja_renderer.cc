@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/chat/jinja_fault.h"
+#include "proto/base/one_line.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -12,49 +13,43 @@ constexpr std::size_t kMaxOutputBytes = std::size_t{JinjaRuntime::kMaxBytes} / 4
 
 }  // namespace
 
-class JinjaRenderer::Scope {
- public:
-  explicit Scope(JinjaRenderer& renderer) : renderer_(renderer) {
-    renderer_.scopes_.emplace_back();
-  }
-  ~Scope() { renderer_.scopes_.pop_back(); }
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-
- private:
-  JinjaRenderer& renderer_;
-};
-
 MarkedText JinjaRenderer::Render(const JinjaBody& body) {
-  Execute(body);
+  ExecuteScope(body);
   return std::move(output_);
 }
 
 const JinjaValue* JinjaRenderer::FindVariable(std::string_view name) const {
-  const auto find_in = [&](const Variables& scope) -> const JinjaValue* {
-    const auto found = std::ranges::find(scope, name, &Variables::value_type::first);
-    return found == scope.end() ? nullptr : &found->second;
-  };
-  for (std::size_t i = scopes_.size(); i-- > first_scope_;) {
-    if (const JinjaValue* found = find_in(scopes_[i])) {
-      return found;
+  for (std::size_t i = InnermostScope();; i = scopes_[i].outer) {
+    const Variables& variables = scopes_[i].variables;
+    const auto found = std::ranges::find(variables, name, &Variables::value_type::first);
+    if (found != variables.end()) {
+      return &found->second;
+    }
+    if (i == 0) {
+      return nullptr;
     }
   }
-  return first_scope_ > 0 ? find_in(scopes_.front()) : nullptr;
 }
 
 void JinjaRenderer::Set(std::string_view name, JinjaValue value) {
-  Variables& scope = scopes_.back();
-  const auto found = std::ranges::find(scope, name, &Variables::value_type::first);
-  if (found == scope.end()) {
-    scope.emplace_back(name, std::move(value));
+  Variables& variables = scopes_.back().variables;
+  const auto found = std::ranges::find(variables, name, &Variables::value_type::first);
+  if (found == variables.end()) {
+    variables.emplace_back(name, std::move(value));
   } else {
     found->second = std::move(value);
   }
 }
 
+JinjaRenderer::Flow JinjaRenderer::ExecuteScope(const JinjaBody& body) {
+  for (const std::string& name : body.unset) {
+    Set(name, JinjaValue(JinjaValue::Variant(JinjaValue::Undefined{name})));
+  }
+  return Execute(body);
+}
+
 JinjaRenderer::Flow JinjaRenderer::Execute(const JinjaBody& body) {
-  for (const JinjaStatement& statement : body) {
+  for (const JinjaStatement& statement : body.statements) {
     const Flow flow = Execute(statement);
     if (flow != Flow::kNext) {
       return flow;
@@ -90,19 +85,21 @@ JinjaRenderer::Flow JinjaRenderer::ExecuteStatement(const JinjaStatement& statem
     case Kind::kFor:
       return ExecuteFor(statement);
     case Kind::kSet:
-      ExecuteSet(statement);
+      Assign(statement, Evaluate(*statement.value));
       return Flow::kNext;
     case Kind::kSetBlock: {
+      std::optional<OpenScope> scope(std::in_place, *this);
       MarkedText text = TextOf(statement.body);
-      Set(statement.names.front(), JinjaValue(std::move(text)));
+      scope.reset();
+      Assign(statement, JinjaValue(std::move(text)));
       return Flow::kNext;
     }
     case Kind::kMacro:
-      Set(statement.names.front(), JinjaValue(JinjaValue::Variant(&statement)));
+      ExecuteMacro(statement);
       return Flow::kNext;
     case Kind::kScope: {
-      const Scope scope(*this);
-      return Execute(statement.body);
+      const OpenScope scope(*this);
+      return ExecuteScope(statement.body);
     }
     case Kind::kBreak:
       return Flow::kBreak;
@@ -126,52 +123,68 @@ void JinjaRenderer::SetItem(const JinjaStatement& loop, const JinjaValue& item) 
     Set(loop.names.front(), item);
     return;
   }
-  const std::vector<JinjaValue>* parts = item.items();
-  if (parts == nullptr || parts->size() != loop.names.size()) {
+  const JinjaValue::List parts = ItemsOf(item, runtime_);
+  if (parts->values.size() != loop.names.size()) {
     throw JinjaFault(item.TypeName() + " has not one item for each variable of the loop");
   }
-  for (std::size_t i = 0; i < parts->size(); ++i) {
-    Set(loop.names[i], (*parts)[i]);
+  for (std::size_t i = 0; i < loop.names.size(); ++i) {
+    Set(loop.names[i], parts->values[i]);
   }
 }
 
-JinjaValue::List JinjaRenderer::LoopItems(const JinjaStatement& loop) {
-  JinjaValue::List all = ItemsOf(Evaluate(*loop.value), runtime_);
+/// As in Jinja, the condition is evaluated when an item is taken.
+JinjaIterator JinjaRenderer::LoopItems(const JinjaStatement& loop, const JinjaValue& all) {
+  JinjaIterator items = IteratorOf(all, runtime_);
   if (loop.condition == nullptr) {
-    return all;
+    return items;
   }
-  runtime_.UseItems(all->values.size());
-  std::vector<JinjaValue> kept;
-  for (const JinjaValue& item : all->values) {
-    const Scope scope(*this);
-    SetItem(loop, item);
-    if (Evaluate(*loop.condition).IsTrue()) {
-      kept.push_back(item);
+  const std::size_t outer = InnermostScope();
+  return {[this, &loop, items = std::move(items), outer,
+           serial = scopes_[outer].serial]() mutable -> std::optional<JinjaValue> {
+    if (!IsOpen(outer, serial)) {
+      throw JinjaFault("a loop that is used behind its end is not supported");
     }
-  }
-  return *JinjaValue::OfItems(std::move(kept)).As<JinjaValue::List>();
+    while (std::optional<JinjaValue> item = NextOf(items, runtime_)) {
+      const OpenScope scope(*this, outer);
+      SetItem(loop, *item);
+      if (Evaluate(*loop.condition).IsTrue()) {
+        return item;
+      }
+    }
+    return std::nullopt;
+  }};
 }
 
 JinjaRenderer::Flow JinjaRenderer::ExecuteFor(const JinjaStatement& loop) {
-  JinjaLoop& variable = runtime_.NewLoop();
-  variable.items = LoopItems(loop);
-  if (variable.items->values.empty()) {
-    return loop.branches.empty() ? Flow::kNext : Execute(loop.branches.front().body);
-  }
-  for (; variable.index < variable.items->values.size(); ++variable.index) {
+  const JinjaValue all = Evaluate(*loop.value);
+  JinjaLoop& variable = runtime_.NewLoop(LoopItems(loop, all),
+                                         loop.condition == nullptr ? LengthOf(all) : std::nullopt);
+  bool has_ended = false;  // An iteration came to the end of the body.
+  while (variable.Advance()) {
     runtime_.Step();
-    const Scope scope(*this);
-    Set("loop", JinjaValue(JinjaValue::Variant(&std::as_const(variable))));
-    SetItem(loop, variable.items->values[variable.index]);
-    if (Execute(loop.body) == Flow::kBreak) {
+    const OpenScope scope(*this);
+    Set("loop", JinjaValue(JinjaValue::Variant(&variable)));
+    SetItem(loop, variable.item());
+    const Flow flow = ExecuteScope(loop.body);
+    if (flow == Flow::kBreak) {
       break;
     }
+    has_ended = has_ended || flow == Flow::kNext;
   }
-  return Flow::kNext;
+  if (has_ended || loop.branches.empty()) {
+    return Flow::kNext;
+  }
+  const OpenScope scope(*this);
+  return ExecuteScope(loop.branches.front().body);
 }
 
-void JinjaRenderer::ExecuteSet(const JinjaStatement& set) {
-  JinjaValue value = Evaluate(*set.value);
+void JinjaRenderer::ExecuteMacro(const JinjaStatement& macro) {
+  const std::size_t scope = InnermostScope();
+  const JinjaMacro& value = runtime_.NewMacro({&macro, scope, scopes_[scope].serial});
+  Set(macro.names.front(), JinjaValue(JinjaValue::Variant(&value)));
+}
+
+void JinjaRenderer::Assign(const JinjaStatement& set, JinjaValue value) {
   if (set.names.size() == 1) {
     Set(set.names.front(), std::move(value));
     return;
@@ -180,7 +193,12 @@ void JinjaRenderer::ExecuteSet(const JinjaStatement& set) {
   if (space == nullptr || space->As<JinjaNamespace*>() == nullptr) {
     throw JinjaFault(set.names.front() + " is no namespace");
   }
-  (*space->As<JinjaNamespace*>())->Set(set.names.back(), std::move(value));
+  const std::string& name = set.names.back();
+  if (name.starts_with('_')) {
+    throw JinjaFault("a namespace has no attribute " + proto::Quoted(name) +
+                     ", which begins with an underscore");
+  }
+  SetMember(MemberOfTemplate(name, std::move(value)), (*space->As<JinjaNamespace*>())->members);
 }
 
 void JinjaRenderer::Output(const MarkedText& text) {
@@ -193,8 +211,7 @@ void JinjaRenderer::Output(const MarkedText& text) {
 
 MarkedText JinjaRenderer::TextOf(const JinjaBody& body) {
   MarkedText before = std::exchange(output_, {});
-  const Scope scope(*this);
-  Execute(body);
+  ExecuteScope(body);
   return std::exchange(output_, std::move(before));
 }
 

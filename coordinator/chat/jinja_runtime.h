@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <optional>
+#include <utility>
 
+#include "coordinator/chat/jinja_iteration.h"
 #include "coordinator/chat/jinja_value.h"
 #include "coordinator/text/models/interruption.h"
 
@@ -39,8 +41,16 @@ class JinjaRuntime {
   void UseItems(std::size_t items) { Step(8 * static_cast<std::int64_t>(items)); }
 
   std::int64_t time() const { return time_; }
+  JinjaIterator& NewIterator(JinjaIterator items) {
+    UseItems(4);
+    return iterators_.emplace_back(std::move(items));
+  }
+  JinjaLoop& NewLoop(JinjaIterator items, std::optional<std::int64_t> length) {
+    UseItems(2);
+    return loops_.emplace_back(std::move(items), length, *this);
+  }
+  const JinjaMacro& NewMacro(JinjaMacro macro) { return macros_.emplace_back(macro); }
   JinjaNamespace& NewNamespace() { return namespaces_.emplace_back(); }
-  JinjaLoop& NewLoop() { return loops_.emplace_back(); }
 
   /// One level of nesting, as long as it exists.
   class Level {
@@ -63,8 +73,10 @@ class JinjaRuntime {
   std::int64_t bytes_ = 0;
   std::int64_t steps_at_look_ = 0;  ///< When `interruption_` was looked at.
   int depth_ = 0;
-  std::deque<JinjaNamespace> namespaces_;
+  std::deque<JinjaIterator> iterators_;
   std::deque<JinjaLoop> loops_;
+  std::deque<JinjaMacro> macros_;
+  std::deque<JinjaNamespace> namespaces_;
 };
 
 }  // namespace scorecast::coordinator

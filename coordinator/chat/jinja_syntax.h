@@ -18,6 +18,7 @@ struct JinjaExpression {
     kLiteral,
     kName,
     kList,
+    kTuple,
     kObject,     ///< operands: keys and values in turns
     kAttribute,  ///< operand.name
     kItem,       ///< operands[0][operands[1]]
@@ -28,6 +29,7 @@ struct JinjaExpression {
     kTest,       ///< operands[0] is name(…)
     kNot,
     kNegative,
+    kPositive,
     kAnd,
     kOr,
     kChoice,   ///< operands[1] if operands[0] else operands[2], which may be null
@@ -47,7 +49,13 @@ struct JinjaExpression {
 };
 
 struct JinjaStatement;
-using JinjaBody = std::vector<JinjaStatement>;
+
+/// Statements one behind another.
+struct JinjaBody {
+  std::vector<JinjaStatement> statements;
+  /// Of a scope: the names that have no value at its beginning, whatever there is around it.
+  std::vector<std::string> unset;
+};
 
 /// A statement of a template, or text of it.
 struct JinjaStatement {
@@ -57,7 +65,7 @@ struct JinjaStatement {
     kIf,        ///< branches
     kFor,       ///< names in value, if condition: body, or else branches[0].body without items
     kSet,       ///< names[0] = value; with two names, the second one is that of an attribute
-    kSetBlock,  ///< names[0] = the text of the body
+    kSetBlock,  ///< the same, with the text of the body as the value
     kMacro,     ///< names[0], parameters, body
     kScope,     ///< {% generation %}
     kBreak,
@@ -90,5 +98,8 @@ inline constexpr std::size_t kMostJinjaBytes = std::size_t{1} << 20;
 /// Parses a template, which is valid UTF-8, in linear time. Throws JinjaFault if it is no template,
 /// or has what this subset has not: the fault names it.
 JinjaBody ParseJinja(std::string_view source);
+
+/// Sets JinjaBody::unset of the scopes in a template.
+void FindUnset(JinjaBody& body);
 
 }  // namespace scorecast::coordinator

@@ -7,11 +7,18 @@
 namespace scorecast::coordinator {
 namespace {
 
-bool IsInteger(const JinjaValue& value) { return value.As<std::int64_t>() != nullptr; }
-
+/// What len() and brackets work for.
 bool IsSequence(const JinjaValue& value) {
-  return value.text() != nullptr || value.items() != nullptr || value.members() != nullptr;
+  return value.text() != nullptr || value.is_object() || value.is_undefined() ||
+         (value.items() != nullptr && !value.is_list(JinjaItemsKind::kView));
 }
+
+bool IsIterable(const JinjaValue& value) {
+  return IsSequence(value) || value.items() != nullptr || value.As<JinjaIterator*>() != nullptr ||
+         value.As<JinjaLoop*>() != nullptr;
+}
+
+bool IsNumber(const JinjaValue& value) { return value.number() || value.is_integer(); }
 
 /// A test of one value.
 template <auto is_true>
@@ -42,77 +49,67 @@ std::int64_t IntegerOf(const JinjaValue& value) {
 }
 
 bool IsDivisible(const JinjaValue& value, const JinjaValue& by) {
+  const std::int64_t dividend = IntegerOf(value);
   const std::int64_t divisor = IntegerOf(by);
   if (divisor == 0) {
     throw JinjaFault("a division by 0");
   }
-  return divisor == -1 || IntegerOf(value) % divisor == 0;
+  return divisor == -1 || dividend % divisor == 0;
+}
+
+using Value = const JinjaValue&;
+
+bool IsLess(Value a, Value b) { return Compared(a, b) < 0; }
+bool IsAtMost(Value a, Value b) { return Compared(a, b) <= 0; }
+bool IsGreater(Value a, Value b) { return Compared(a, b) > 0; }
+bool IsAtLeast(Value a, Value b) { return Compared(a, b) >= 0; }
+
+JinjaFunction Unary(std::string_view name, JinjaValue (*apply)(const JinjaCall&)) {
+  return {name, {"value"}, 1, apply};
+}
+
+JinjaFunction Operator(std::string_view name, JinjaValue (*apply)(const JinjaCall&)) {
+  return {name, {"value", "other"}, 2, apply, /*takes_names=*/false};
 }
 
 }  // namespace
 
 const JinjaFunction* FindJinjaTest(std::string_view name) {
-  using Value = const JinjaValue&;
   static const std::array tests = {
-      JinjaFunction{"defined", {"value"}, 1, Test<[](Value v) { return !v.is_undefined(); }>},
-      JinjaFunction{"undefined", {"value"}, 1, Test<[](Value v) { return v.is_undefined(); }>},
-      JinjaFunction{"none", {"value"}, 1, Test<[](Value v) { return v.is_none(); }>},
-      JinjaFunction{"string", {"value"}, 1, Test<[](Value v) { return v.text() != nullptr; }>},
-      JinjaFunction{"mapping", {"value"}, 1, Test<[](Value v) { return v.members() != nullptr; }>},
-      JinjaFunction{"iterable",
-                    {"value"},
-                    1,
-                    Test<[](Value v) { return IsSequence(v) || v.is_undefined(); }>},
-      JinjaFunction{"sequence",
-                    {"value"},
-                    1,
-                    Test<[](Value v) { return IsSequence(v) || v.is_undefined(); }>},
-      JinjaFunction{"boolean", {"value"}, 1, Test<[](Value v) { return v.As<bool>() != nullptr; }>},
-      JinjaFunction{"integer", {"value"}, 1, Test<IsInteger>},
-      JinjaFunction{"float", {"value"}, 1, Test<[](Value v) { return v.As<double>() != nullptr; }>},
-      JinjaFunction{"number", {"value"}, 1, Test<[](Value v) { return v.number().has_value(); }>},
-      JinjaFunction{"true",
-                    {"value"},
-                    1,
-                    Test<[](Value v) { return v.As<bool>() != nullptr && *v.As<bool>(); }>},
-      JinjaFunction{"false",
-                    {"value"},
-                    1,
-                    Test<[](Value v) { return v.As<bool>() != nullptr && !*v.As<bool>(); }>},
-      JinjaFunction{"odd", {"value"}, 1, Test<[](Value v) { return IntegerOf(v) % 2 != 0; }>},
-      JinjaFunction{"even", {"value"}, 1, Test<[](Value v) { return IntegerOf(v) % 2 == 0; }>},
+      Unary("defined", Test<[](Value v) { return !v.is_undefined(); }>),
+      Unary("undefined", Test<[](Value v) { return v.is_undefined(); }>),
+      Unary("none", Test<[](Value v) { return v.is_none(); }>),
+      Unary("string", Test<[](Value v) { return v.text() != nullptr; }>),
+      Unary("mapping", Test<[](Value v) { return v.is_object(); }>),
+      Unary("iterable", Test<IsIterable>),
+      Unary("sequence", Test<IsSequence>),
+      Unary("boolean", Test<[](Value v) { return v.As<bool>() != nullptr; }>),
+      Unary("integer", Test<[](Value v) { return v.is_integer(); }>),
+      Unary("float", Test<[](Value v) { return v.As<double>() != nullptr; }>),
+      Unary("number", Test<IsNumber>),
+      Unary("true", Test<[](Value v) { return v.As<bool>() != nullptr && *v.As<bool>(); }>),
+      Unary("false", Test<[](Value v) { return v.As<bool>() != nullptr && !*v.As<bool>(); }>),
+      Unary("odd", Test<[](Value v) { return IntegerOf(v) % 2 != 0; }>),
+      Unary("even", Test<[](Value v) { return IntegerOf(v) % 2 == 0; }>),
       JinjaFunction{"divisibleby", {"value", "num"}, 2, TestWith<IsDivisible>},
       JinjaFunction{"in", {"value", "seq"}, 2, IsIn},
-      JinjaFunction{"equalto", {"value", "other"}, 2, EqualTest<true>},
-      JinjaFunction{"eq", {"value", "other"}, 2, EqualTest<true>},
-      JinjaFunction{"==", {"value", "other"}, 2, EqualTest<true>},
-      JinjaFunction{"ne", {"value", "other"}, 2, EqualTest<false>},
-      JinjaFunction{"!=", {"value", "other"}, 2, EqualTest<false>},
-      JinjaFunction{"lt", {"value", "other"}, 2, TestWith<Less>},
-      JinjaFunction{
-          "gt", {"value", "other"}, 2, TestWith<[](Value a, Value b) { return Less(b, a); }>},
+      Operator("equalto", EqualTest<true>),
+      Operator("eq", EqualTest<true>),
+      Operator("==", EqualTest<true>),
+      Operator("ne", EqualTest<false>),
+      Operator("!=", EqualTest<false>),
+      Operator("lt", TestWith<IsLess>),
+      Operator("lessthan", TestWith<IsLess>),
+      Operator("<", TestWith<IsLess>),
+      Operator("le", TestWith<IsAtMost>),
+      Operator("<=", TestWith<IsAtMost>),
+      Operator("gt", TestWith<IsGreater>),
+      Operator("greaterthan", TestWith<IsGreater>),
+      Operator(">", TestWith<IsGreater>),
+      Operator("ge", TestWith<IsAtLeast>),
+      Operator(">=", TestWith<IsAtLeast>),
   };
   return FindIn(tests, name);
-}
-
-bool Contains(const JinjaValue& all, const JinjaValue& one, JinjaRuntime& runtime) {
-  if (const MarkedText* text = all.text()) {
-    if (one.text() == nullptr) {
-      throw JinjaFault("a string has only strings in it, not " + one.TypeName());
-    }
-    runtime.UseSearch(*text, *one.text());
-    return text->text().find(one.text()->text()) != std::string::npos;
-  }
-  if (all.members() != nullptr || all.As<JinjaNamespace*>() != nullptr) {
-    return one.text() != nullptr && all.Find(one.text()->text()) != nullptr;
-  }
-  const JinjaValue::List items = ItemsOf(all, runtime);
-  for (const JinjaValue& item : items->values) {
-    if (IsEqual(item, one, runtime)) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace scorecast::coordinator

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,9 +17,12 @@
 
 namespace scorecast::coordinator {
 
+class JinjaLoop;
 struct JinjaFunction;
 struct JinjaItems;
-struct JinjaLoop;
+struct JinjaIterator;
+struct JinjaMacro;
+struct JinjaMember;
 struct JinjaMembers;
 struct JinjaNamespace;
 struct JinjaStatement;
@@ -28,6 +34,11 @@ struct JinjaSize {
   std::int64_t weight = 1;  ///< Of each value in it 1, and 1 for each 64 bytes of text.
 };
 
+using JinjaNames = std::set<std::string, std::less<>>;
+
+/// Kinds of what has items one behind another. They differ in what a template can do with them.
+enum class JinjaItemsKind { kList, kTuple, kRange, kView };
+
 /// A value of a template: one of Python's. Texts, lists and objects never change, and are shared.
 class JinjaValue {
  public:
@@ -35,26 +46,39 @@ class JinjaValue {
     std::string_view name;  ///< What is not defined; part of the template.
   };
   struct None {};
+  /// An integer that does not fit into 64 bits. It is written and compared, but not computed with.
+  struct LongInteger {
+    std::shared_ptr<const std::string> digits;  ///< With its sign.
+  };
   using Text = std::shared_ptr<const MarkedText>;
   using List = std::shared_ptr<const JinjaItems>;
   using Object = std::shared_ptr<const JinjaMembers>;
-  /// Namespaces and loops belong to the rendering, a macro to the template.
-  using Variant =
-      std::variant<Undefined, None, bool, std::int64_t, double, Text, List, Object, JinjaNamespace*,
-                   const JinjaLoop*, const JinjaStatement*, const JinjaFunction*>;
+  /// Iterators, namespaces, loops and macros belong to the rendering.
+  using Variant = std::variant<Undefined, None, bool, std::int64_t, double, LongInteger, Text, List,
+                               Object, JinjaIterator*, JinjaNamespace*, JinjaLoop*,
+                               const JinjaMacro*, const JinjaFunction*>;
 
   JinjaValue() = default;  ///< Undefined.
   explicit JinjaValue(Variant value) : value_(std::move(value)) {}
   explicit JinjaValue(MarkedText text)
       : value_(std::make_shared<const MarkedText>(std::move(text))) {}
   static JinjaValue OfTemplate(std::string text) { return JinjaValue(MarkedText(std::move(text))); }
+  static JinjaValue OfRequest(std::string text) {
+    return JinjaValue(MarkedText(std::move(text), MarkedText::Origin::kRequest));
+  }
   static JinjaValue OfNone() { return JinjaValue(None{}); }
   static JinjaValue OfBool(bool truth) { return JinjaValue(Variant(truth)); }
   static JinjaValue OfInteger(std::int64_t integer) { return JinjaValue(Variant(integer)); }
-  // Both throw JinjaFault if a value would be too large: see JinjaSize.
+  static JinjaValue OfNumber(double number) { return JinjaValue(Variant(number)); }
+  static JinjaValue OfDigits(std::string digits) {
+    return JinjaValue(LongInteger{std::make_shared<const std::string>(std::move(digits))});
+  }
+  // These throw JinjaFault if a value would be too large: see JinjaSize.
 
-  static JinjaValue OfItems(std::vector<JinjaValue> items);
-  static JinjaValue OfMembers(std::vector<std::pair<std::string, JinjaValue>> members);
+  static JinjaValue OfItems(std::vector<JinjaValue> items,
+                            JinjaItemsKind kind = JinjaItemsKind::kList);
+  /// `left_out` are the names of members that the object has, but that were not made values.
+  static JinjaValue OfMembers(std::vector<JinjaMember> members, JinjaNames left_out = {});
 
   template <typename T>
   const T* As() const {
@@ -62,15 +86,21 @@ class JinjaValue {
   }
   const MarkedText* text() const { return As<Text>() ? As<Text>()->get() : nullptr; }
   const std::vector<JinjaValue>* items() const;
-  const std::vector<std::pair<std::string, JinjaValue>>* members() const;
+  /// Whether it is a list of this kind.
+  bool is_list(JinjaItemsKind kind) const;
+  bool is_object() const { return As<Object>() != nullptr; }
+  /// All members of an object; null for other values. Throws JinjaFault if one was left out.
+  const std::vector<JinjaMember>* members() const;
   bool is_undefined() const { return As<Undefined>() != nullptr; }
   bool is_none() const { return As<None>() != nullptr; }
-  /// A Boolean or an integer, as Python takes one for the other.
+  bool is_integer() const { return As<std::int64_t>() || As<LongInteger>(); }
+  /// A Boolean or an integer of 64 bits, as Python takes one for the other.
   std::optional<std::int64_t> integer() const;
-  /// Any number.
+  /// Any number but a LongInteger.
   std::optional<double> number() const;
 
-  /// The member of an object or a namespace; null if there is none.
+  /// The member of an object or a namespace; null if there is none. Throws JinjaFault if it was
+  /// left out.
   const JinjaValue* Find(std::string_view key) const;
 
   /// Python's bool(): whether it counts as true.
@@ -88,35 +118,44 @@ class JinjaValue {
 struct JinjaItems {
   std::vector<JinjaValue> values;
   JinjaSize size;
+  JinjaItemsKind kind = JinjaItemsKind::kList;
+};
+
+struct JinjaMember {
+  JinjaValue::Text key;
+  JinjaValue value;
+
+  std::string_view name() const { return key->text(); }
 };
 
 /// The members of an object in their order.
 struct JinjaMembers {
-  std::vector<std::pair<std::string, JinjaValue>> values;
+  std::vector<JinjaMember> values;
   JinjaSize size;
+  JinjaNames left_out;
 };
+
+/// A member whose key the template has.
+JinjaMember MemberOfTemplate(std::string key, JinjaValue value);
+
+/// Sets the member with the key of `member`, or adds it as the last one.
+void SetMember(JinjaMember member, std::vector<JinjaMember>& members);
 
 /// What namespace() makes.
 struct JinjaNamespace {
-  std::vector<std::pair<std::string, JinjaValue>> members;
-
-  void Set(std::string_view name, JinjaValue value);
+  std::vector<JinjaMember> members;
 };
 
-/// The variable `loop`.
-struct JinjaLoop {
-  JinjaValue::List items;
-  std::size_t index = 0;
-
-  /// Absent if loops have no such attribute.
-  std::optional<JinjaValue> Attribute(std::string_view name) const;
+/// A macro as the template's statement has made it.
+struct JinjaMacro {
+  const JinjaStatement* statement = nullptr;
+  std::size_t scope = 0;           ///< The index of the scope around the statement,
+  std::uint64_t scope_serial = 0;  ///< and what tells it from later scopes at this index.
 };
 
 /// Python's ==.
 bool Equal(const JinjaValue& a, const JinjaValue& b);
-/// Whether a < b. Throws JinjaFault if they cannot be compared.
-bool Less(const JinjaValue& a, const JinjaValue& b);
-/// A number as Python writes it.
-std::string PythonText(double number);
+/// Python's order of two numbers or two texts. Throws JinjaFault for other values.
+std::partial_ordering Compared(const JinjaValue& a, const JinjaValue& b);
 
 }  // namespace scorecast::coordinator

@@ -23,18 +23,24 @@ class MarkedText {
   /// The end of the bytes that have the origin of the byte at `begin`.
   std::size_t EndOfRun(std::size_t begin) const;
 
-  /// `count` bytes from `begin` on, or fewer at the text's end.
+  /// Whether it is a result of the filter `safe`: Jinja's Markup, with which + escapes other texts.
+  bool is_markup() const { return is_markup_; }
+  MarkedText WithMarkup(bool is_markup) &&;
+
+  /// `count` bytes from `begin` on, or fewer at the text's end. A part of Markup is Markup.
   MarkedText Part(std::size_t begin, std::size_t count = std::string::npos) const;
 
   void Append(const MarkedText& other);
   void Append(std::string_view text, Origin origin);
-  /// Sets a byte that keeps its origin.
-  void SetByte(std::size_t at, char byte) { text_[at] = byte; }
 
  private:
   std::string text_;
   std::string origins_;  ///< [bytes]
+  bool is_markup_ = false;
 };
+
+/// A text as HTML writes it, which is Markup. What is Markup stays as it is.
+MarkedText Escaped(const MarkedText& text);
 
 /// White space as Python's str.strip and Jinja's white space control see it.
 bool IsPythonSpace(char32_t code_point);

@@ -11,21 +11,20 @@ namespace {
 
 class JsonTextWriter {
  public:
-  JsonTextWriter(int indent, bool ascii, bool sort_keys)
-      : indent_(indent), ascii_(ascii), sort_keys_(sort_keys) {}
+  explicit JsonTextWriter(const PythonJsonOptions& options) : options_(options) {}
 
   void Write(const JinjaValue& value) {
     if (const MarkedText* text = value.text()) {
       WriteText(*text);
-    } else if (const auto* items = value.items()) {
-      WriteItems(*items);
+    } else if (value.is_list(JinjaItemsKind::kList) || value.is_list(JinjaItemsKind::kTuple)) {
+      WriteItems(*value.items());
     } else if (const auto* members = value.members()) {
       WriteMembers(*members);
     } else if (value.is_none()) {
       Own("null");
     } else if (const bool* truth = value.As<bool>()) {
       Own(*truth ? "true" : "false");
-    } else if (value.number()) {
+    } else if (value.number() || value.is_integer()) {
       const std::string number = value.ToText().text();
       Own(number == "nan"    ? "NaN"
           : number == "inf"  ? "Infinity"
@@ -70,11 +69,11 @@ class JsonTextWriter {
         return text;
       }
     }
-    if (character < 0x20 || (ascii_ && character > 0x7E && character < 0x10000)) {
+    if (character < 0x20 || (options_.ascii && character > 0x7E && character < 0x10000)) {
       return Unit(character);
     }
     constexpr char32_t kFirstOfPairs = 0x10000;
-    return ascii_ && character >= kFirstOfPairs
+    return options_.ascii && character >= kFirstOfPairs
                ? Unit(0xD800 + ((character - kFirstOfPairs) >> 10)) +
                      Unit(0xDC00 + ((character - kFirstOfPairs) & 0x3FF))
                : "";
@@ -98,17 +97,17 @@ class JsonTextWriter {
     Own("]");
   }
 
-  void WriteMembers(std::vector<std::pair<std::string, JinjaValue>> members) {
-    if (sort_keys_) {
-      std::ranges::sort(members, {}, &std::pair<std::string, JinjaValue>::first);
+  void WriteMembers(std::vector<JinjaMember> members) {
+    if (options_.sort_keys) {
+      std::ranges::sort(members, {}, &JinjaMember::name);
     }
     Own("{");
     ++depth_;
     for (std::size_t i = 0; i < members.size(); ++i) {
       Separate(i);
-      WriteText(MarkedText(members[i].first, Origin::kRequest));
-      Own(": ");
-      Write(members[i].second);
+      WriteText(*members[i].key);
+      json_.Append(options_.behind_key);
+      Write(members[i].value);
     }
     --depth_;
     EndLine(members.empty());
@@ -117,28 +116,26 @@ class JsonTextWriter {
 
   void Separate(std::size_t i) {
     if (i > 0) {
-      Own(indent_ < 0 ? ", " : ",");
+      json_.Append(options_.between_items);
     }
     EndLine(false);
   }
 
   void EndLine(bool is_empty) {
-    if (indent_ >= 0 && !is_empty) {
-      Own("\n" + std::string(static_cast<std::size_t>(indent_ * depth_), ' '));
+    if (options_.indent >= 0 && !is_empty) {
+      Own("\n" + std::string(static_cast<std::size_t>(options_.indent * depth_), ' '));
     }
   }
 
-  const int indent_;
-  const bool ascii_;
-  const bool sort_keys_;
+  const PythonJsonOptions& options_;
   int depth_ = 0;
   MarkedText json_;
 };
 
 }  // namespace
 
-MarkedText PythonJson(const JinjaValue& value, int indent, bool ascii, bool sort_keys) {
-  JsonTextWriter writer(indent, ascii, sort_keys);
+MarkedText PythonJson(const JinjaValue& value, const PythonJsonOptions& options) {
+  JsonTextWriter writer(options);
   writer.Write(value);
   return writer.Take();
 }

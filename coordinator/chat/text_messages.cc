@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <iterator>
 #include <ranges>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -37,9 +39,38 @@ TypedFault FaultOf(const JinjaFault& fault) {
       return NotRendered(proto::Quoted(fault.what, kMost));
     case JinjaFault::Kind::kLimit:
     case JinjaFault::Kind::kTemplate:
+    case JinjaFault::Kind::kLeftOut:
       break;
   }
   return NotRendered(proto::OneLine(fault.Text(), kMost));
+}
+
+JinjaValue ValueOf(const nlohmann::ordered_json& json) {
+  if (json.is_object()) {
+    std::vector<JinjaMember> members;
+    for (const auto& [key, value] : json.items()) {
+      members.push_back(MemberOfTemplate(key, ValueOf(value)));
+    }
+    return JinjaValue::OfMembers(std::move(members));
+  }
+  if (json.is_array()) {
+    std::vector<JinjaValue> items;
+    std::ranges::transform(json, std::back_inserter(items), &ValueOf);
+    return JinjaValue::OfItems(std::move(items));
+  }
+  if (json.is_string()) {
+    return JinjaValue::OfTemplate(json.get<std::string>());
+  }
+  if (json.is_boolean()) {
+    return JinjaValue::OfBool(json.get<bool>());
+  }
+  if (json.is_number_float()) {
+    return JinjaValue::OfNumber(json.get<double>());
+  }
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX) {
+    return JinjaValue::OfDigits(json.dump());
+  }
+  return json.is_number() ? JinjaValue::OfInteger(json.get<std::int64_t>()) : JinjaValue::OfNone();
 }
 
 /// How many tokens two ranges begin with together.
@@ -50,10 +81,12 @@ std::size_t CommonTokens(const A& a, const B& b) {
 
 }  // namespace
 
-Conversation ConversationOfTexts(const MessageRules& rules, std::string_view prompt,
-                                 const std::string* task,
+Conversation ConversationOfTexts(const TextMessages& messages, std::string_view prompt,
+                                 std::string_view task,
                                  const std::vector<std::string_view>& contents) {
-  Conversation conversation{.add_generation_prompt = rules.add_generation_prompt,
+  const MessageRules& rules = messages.rules();
+  Conversation conversation{.arguments = messages.arguments(),
+                            .add_generation_prompt = rules.add_generation_prompt,
                             .continue_final_message = rules.continue_final_message,
                             .keeps_lists = true,
                             .time = static_cast<std::int64_t>(std::time(nullptr))};
@@ -70,12 +103,10 @@ Conversation ConversationOfTexts(const MessageRules& rules, std::string_view pro
   if (is_pair) {
     add("document", contents.back());
   }
-  for (const auto& [name, json] : rules.arguments) {
-    conversation.arguments.push_back({name, json});
-    task = name == kTask ? nullptr : task;
-  }
-  if (task != nullptr) {
-    conversation.arguments.push_back({kTask, *task});
+  const bool is_given = std::ranges::find(conversation.arguments, kTask, &ChatVariable::name) !=
+                        conversation.arguments.end();
+  if (!task.empty() && !is_given) {
+    conversation.arguments.push_back({kTask, JinjaValue::OfRequest(std::string(task))});
   }
   return conversation;
 }
@@ -86,13 +117,16 @@ TextMessages::TextMessages(std::shared_ptr<const ChatPrompts> chat, MessageRules
     const bool has_parts = chat_->is_one_of_several() || chat_->chat_template().looks_for_parts();
     rules_.format = has_parts ? MessageRules::Format::kStructured : MessageRules::Format::kFlat;
   }
+  for (const auto& [name, json] : rules_.arguments) {
+    arguments_.push_back({name, ValueOf(nlohmann::ordered_json::parse(json))});
+  }
   pair_fault_ = FindPairFault();
 }
 
 Expected<std::string, JinjaFault> TextMessages::PairText(std::string_view query,
                                                          std::string_view document) const {
-  const Expected<MarkedText, JinjaFault> text = chat_->chat_template().Render(
-      ConversationOfTexts(rules_, "", nullptr, {query, document}), nullptr);
+  const Expected<MarkedText, JinjaFault> text =
+      chat_->chat_template().Render(ConversationOfTexts(*this, "", "", {query, document}), nullptr);
   return text ? Expected<std::string, JinjaFault>(text->text()) : Unexpected(text.error());
 }
 
@@ -121,16 +155,14 @@ std::string TextMessages::FindPairFault() const {
 MessageTokens::MessageTokens(const TextMessages& messages, const MessageOptions& options)
     : messages_(messages),
       options_(options),
-      task_(options.task.empty() ? "" : nlohmann::json(options.task).dump()),
       places_(TemplateOf(messages.chat().tokenizer(), /*adds_tokens=*/false)) {}
 
 Expected<Ids, TypedFault> MessageTokens::Encode(const Contents& contents,
                                                 const EncodeLimits& limits) const {
   const ChatPrompts& chat = messages_.chat();
-  const Expected<MarkedText, JinjaFault> text =
-      chat.chat_template().Render(ConversationOfTexts(messages_.rules(), options_.prompt,
-                                                      task_.empty() ? nullptr : &task_, contents),
-                                  options_.interruption);
+  const Expected<MarkedText, JinjaFault> text = chat.chat_template().Render(
+      ConversationOfTexts(messages_, options_.prompt, options_.task, contents),
+      options_.interruption);
   if (!text) {
     return Unexpected(FaultOf(text.error()));
   }

@@ -31,6 +31,8 @@ class TextMessages {
   const std::string& name() const { return chat_->name(); }
   const ChatPrompts& chat() const { return *chat_; }
   const MessageRules& rules() const { return rules_; }
+  /// Further variables of the template.
+  const std::vector<ChatVariable>& arguments() const { return arguments_; }
   bool has_parts() const { return rules_.format == MessageRules::Format::kStructured; }
   /// Why the template cannot render pairs, as a clause: sentence-transformers refuses them, too.
   /// Empty if it can.
@@ -43,13 +45,14 @@ class TextMessages {
 
   const std::shared_ptr<const ChatPrompts> chat_;
   MessageRules rules_;  ///< The format is not kAuto.
+  std::vector<ChatVariable> arguments_;
   std::string pair_fault_;
 };
 
-/// The conversation of a text, or of the two texts of a pair. `task` is JSON; null if the
-/// template's variable is not defined. The result has views of the arguments.
-Conversation ConversationOfTexts(const MessageRules& rules, std::string_view prompt,
-                                 const std::string* task,
+/// The conversation of a text, or of the two texts of a pair. If `task` is empty, the template's
+/// variable is not defined. The result has views of the arguments.
+Conversation ConversationOfTexts(const TextMessages& messages, std::string_view prompt,
+                                 std::string_view task,
                                  const std::vector<std::string_view>& contents);
 
 /// What the messages of one request have in common. Views must outlive whoever has the options.
@@ -91,7 +94,6 @@ class MessageTokens {
 
   const TextMessages& messages_;
   const MessageOptions options_;
-  const std::string task_;  ///< As JSON; empty if there is none.
   const TokenTemplate places_;
   /// The last tokens of conversations of one text and of two, once they are known.
   mutable std::array<std::optional<Ids>, 2> suffixes_;

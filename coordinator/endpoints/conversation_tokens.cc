@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "coordinator/chat/chat_prompts.h"
-#include "coordinator/json/body_members.h"
-#include "coordinator/json/json_text.h"
+#include "coordinator/endpoints/chat_value.h"
 #include "coordinator/request/request_checks.h"
 #include "coordinator/request/request_error.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -65,6 +65,60 @@ ChatMessage PartsOf(const v1::ChatMessage& message, int index, std::optional<Err
   return parts;
 }
 
+/// Members that a request has in another way, or not at all.
+std::optional<Error> MemberNameFault(const std::string& name, const std::string& field) {
+  static constexpr std::array<std::string_view, 6> kOthers = {
+      "audio", "content", "function_call", "role", "tool_call_id", "tool_calls"};
+  if (std::ranges::find(kOthers, name) == kOthers.end()) {
+    return std::nullopt;
+  }
+  return BadRequest("not_supported",
+                    field + " is not supported by this server as a further member of a message.",
+                    field);
+}
+
+/// Sets what a message has besides role and content. As in transformers, null is no member. Members
+/// whose names the template does not have are left out, unless it takes all.
+std::optional<Error> MembersFault(const v1::ChatMessage& message, int index,
+                                  const ChatTemplate& chat, bool takes_all, ChatMessage& result) {
+  constexpr std::size_t kMostMembers = 128;
+  std::set<std::string_view> seen;
+  // From the last one on, because it counts of members with the same key.
+  for (int i = message.members_size(); i-- > 0;) {
+    const v1::ChatMember& member = message.members(i);
+    const std::string field = MessageField(index, proto::OneLine(member.key()));
+    if (!IsValidUtf8(member.key())) {
+      return InvalidUtf8(At("messages", static_cast<std::size_t>(index)));
+    }
+    if (auto fault = MemberNameFault(member.key(), field)) {
+      return fault;
+    }
+    if (!seen.insert(member.key()).second) {
+      continue;
+    }
+    if (!takes_all && !chat.NamesMember(member.key())) {
+      result.left_out.insert(member.key());
+      continue;
+    }
+    Expected<JinjaValue> value = ChatValue(member.value(), field);
+    if (!value) {
+      return std::move(value).error();
+    }
+    if (!value->is_none()) {
+      result.members.push_back({member.key(), *std::move(value)});
+    }
+    if (result.members.size() > kMostMembers) {
+      const std::string of_message = At("messages", static_cast<std::size_t>(index));
+      return BadRequest(
+          "too_many_members",
+          of_message + " has more than " + proto::Count(kMostMembers, "further member") + ".",
+          of_message);
+    }
+  }
+  std::ranges::reverse(result.members);
+  return std::nullopt;
+}
+
 std::string ArgumentField(const v1::ChatTemplateArgument& argument) {
   return std::string(kArguments) + "." + proto::OneLine(argument.key());
 }
@@ -90,28 +144,33 @@ std::optional<Error> ArgumentsFault(const GivenConversation& given) {
                                                         std::string(kArguments)));
 }
 
-std::optional<Error> ArgumentFault(const v1::ChatTemplateArgument& argument) {
-  constexpr std::int64_t kMostValues = 1024;
-  if (!IsValidUtf8(argument.key()) || !IsValidUtf8(argument.value())) {
-    return InvalidUtf8(std::string(kArguments));
+/// The value of a variable of the template.
+Expected<JinjaValue> ArgumentValue(const v1::ChatTemplateArgument& argument,
+                                   const ChatTemplate& chat) {
+  const std::string field = ArgumentField(argument);
+  if (!chat.TakesArgument(argument.key())) {
+    return Unexpected(BadRequest("not_supported",
+                                 field + " is not supported by this server: every conversation "
+                                         "has its own value of this variable.",
+                                 field));
   }
-  const Expected<BodyJson> value = ParseJson(argument.value(), kMostValues);
-  if (value) {
-    return std::nullopt;
+  if (!IsValidUtf8(argument.key())) {
+    return Unexpected(InvalidUtf8(std::string(kArguments)));
   }
-  Error fault = value.error();
-  fault.param = ArgumentField(argument);
-  fault.message = fault.param + ": " + fault.message;
-  return fault;
+  return ChatValue(argument.value(), field);
 }
 
-Expected<Conversation> CheckConversation(const GivenConversation& given, const ChatTemplate& chat) {
+Expected<Conversation> CheckConversation(const GivenConversation& given, const ChatTemplate& chat,
+                                         bool takes_all_members) {
   Conversation conversation{.add_generation_prompt = given.add_generation_prompt,
                             .continue_final_message = given.continue_final_message,
                             .time = given.time};
   for (int i = 0; i < given.messages.size(); ++i) {
     auto fault = RoleFault(given.messages[i], i);
-    conversation.messages.push_back(PartsOf(given.messages[i], i, fault));
+    ChatMessage& message = conversation.messages.emplace_back(PartsOf(given.messages[i], i, fault));
+    if (!fault) {
+      fault = MembersFault(given.messages[i], i, chat, takes_all_members, message);
+    }
     if (fault) {
       return Unexpected(*std::move(fault));
     }
@@ -120,19 +179,13 @@ Expected<Conversation> CheckConversation(const GivenConversation& given, const C
     return Unexpected(*std::move(fault));
   }
   for (const v1::ChatTemplateArgument& argument : given.arguments) {
-    const std::string field = ArgumentField(argument);
-    if (!chat.TakesArgument(argument.key())) {
-      return Unexpected(BadRequest("not_supported",
-                                   field + " is not supported by this server: every conversation "
-                                           "has its own value of this variable.",
-                                   field));
-    }
-    if (auto fault = ArgumentFault(argument)) {
-      return Unexpected(*std::move(fault));
+    Expected<JinjaValue> value = ArgumentValue(argument, chat);
+    if (!value) {
+      return Unexpected(std::move(value).error());
     }
     std::erase_if(conversation.arguments,
-                  [&](const ChatArgument& before) { return before.name == argument.key(); });
-    conversation.arguments.push_back({argument.key(), argument.value()});
+                  [&](const ChatVariable& before) { return before.name == argument.key(); });
+    conversation.arguments.push_back({argument.key(), *std::move(value)});
   }
   return conversation;
 }
@@ -145,6 +198,7 @@ Error RenderingError(const JinjaFault& fault) {
                         "messages");
     case JinjaFault::Kind::kStopped:
       return EncodeError(EncodeFault::kStopped, {}, "messages");
+    case JinjaFault::Kind::kLeftOut:
     case JinjaFault::Kind::kLimit:
     case JinjaFault::Kind::kTemplate:
       break;
@@ -178,15 +232,19 @@ std::optional<Error> ConversationFault(const GivenConversation& given,
 Expected<MarkedText> RenderConversation(const GivenConversation& given,
                                         const RequestContext& context) {
   const ChatTemplate& chat = context.options.chat->chat_template();
-  const Expected<Conversation> conversation = CheckConversation(given, chat);
-  if (!conversation) {
-    return Unexpected(conversation.error());
+  for (bool takes_all_members = false;; takes_all_members = true) {
+    const Expected<Conversation> conversation = CheckConversation(given, chat, takes_all_members);
+    if (!conversation) {
+      return Unexpected(conversation.error());
+    }
+    Expected<MarkedText, JinjaFault> text = chat.Render(*conversation, context.interruption);
+    if (text) {
+      return *std::move(text);
+    }
+    if (takes_all_members || text.error().kind != JinjaFault::Kind::kLeftOut) {
+      return Unexpected(RenderingError(text.error()));
+    }
   }
-  Expected<MarkedText, JinjaFault> text = chat.Render(*conversation, context.interruption);
-  if (!text) {
-    return Unexpected(RenderingError(text.error()));
-  }
-  return *std::move(text);
 }
 
 Expected<std::vector<TokenId>> ConversationTokens(const MarkedText& text, std::int64_t max_tokens,
@@ -212,6 +270,9 @@ std::int64_t TokensBound(const google::protobuf::RepeatedPtrField<v1::ChatMessag
     tokens += static_cast<std::int64_t>(message.content().text().size()) + kAddedTokens;
     for (const v1::ChatContentPart& part : message.content().parts().parts()) {
       tokens += static_cast<std::int64_t>(part.text().size());
+    }
+    for (const v1::ChatMember& member : message.members()) {
+      tokens += static_cast<std::int64_t>(member.value().size());
     }
   }
   return tokens;

@@ -180,6 +180,10 @@ BodyForm::BodyForm(const Descriptor& message, std::string_view dialect)
     }
     FormField result = FieldOf(field, description);
     result.name = name;
+    if (description.form() == v1::FieldDescription::OTHERS) {
+      others_ = std::move(result);
+      continue;
+    }
     if (description.has_strings_set()) {
       const FieldDescriptor* set = message.FindFieldByName(description.strings_set());
       proto::Check(set != nullptr, "a message has the field that a string sets");

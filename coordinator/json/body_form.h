@@ -52,8 +52,8 @@ struct RefusedField {
 };
 
 /// One form of a request's body, or of an object in it: how it becomes a message. A field that is
-/// in neither list is ignored, unless the form refuses unknown fields. Made of the options of
-/// proto/json_description.proto, whose faults are broken invariants.
+/// in neither list is ignored, unless the form refuses unknown fields or keeps them. Made of the
+/// options of proto/json_description.proto, whose faults are broken invariants.
 class BodyForm {
  public:
   /// The message's own form.
@@ -74,6 +74,8 @@ class BodyForm {
   bool refuses_unknown() const { return refuses_unknown_; }
   /// In the order in which they are read.
   const std::vector<FormField>& fields() const { return fields_; }
+  /// What members set that are in neither list; null if they are ignored or refused.
+  const FormField* others() const { return others_ ? &*others_ : nullptr; }
   const std::vector<RefusedField>& refused() const { return refused_; }
   /// Whether a body has this form, of several. `has` says whether the body has a field.
   template <typename Has>
@@ -103,6 +105,7 @@ class BodyForm {
   const google::protobuf::Descriptor* response_ = nullptr;
   bool refuses_unknown_ = false;
   std::vector<FormField> fields_;
+  std::optional<FormField> others_;
   std::vector<RefusedField> refused_;
   std::vector<std::string> markers_;
   std::string unless_;

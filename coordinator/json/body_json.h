@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -17,12 +18,23 @@ template <typename Key, typename Value, typename Less = std::less<Key>,
 class MemberList;
 
 /// JSON as a client has sent it: an object has its members in their order, also those whose key is
-/// there twice. Include body_members.h in order to look into it.
+/// there twice. An integer that does not fit into 64 bits is a `binary` with its digits. Include
+/// body_members.h in order to look into it.
 using BodyJson = nlohmann::basic_json<MemberList>;
 
 /// The member with this key, the last one if there are several, or null. `json` may be any JSON.
 const BodyJson* FindMember(const BodyJson& json, std::string_view key);
 BodyJson* FindMember(BodyJson& json, std::string_view key);
+
+/// The digits of an integer that does not fit into 64 bits, with its sign. Nothing for other JSON.
+std::optional<std::string_view> LongDigits(const BodyJson& json);
+
+/// A number of any kind, rounded to a double. Nothing for other JSON.
+std::optional<double> NumberOf(const BodyJson& json);
+
+/// One line without spaces, with members in their order. Texts are as the client means them, and
+/// numbers as Python's json.dumps writes them.
+std::string CompactJson(const BodyJson& json);
 
 /// Whether a body has a member that is not null.
 bool HasMember(const BodyJson& json, std::string_view key);

@@ -100,8 +100,13 @@ class Reader {
         values_[*index] = value.is_null() ? nullptr : &value;
       } else if (form.FindRefused(key) != nullptr) {
         refused_[key] = &value;
-      } else if (unknown_.size() < kMaxMisspelt) {
-        unknown_.push_back(key);
+      } else {
+        if (unknown_.size() < kMaxMisspelt) {
+          unknown_.push_back(key);
+        }
+        if (form.others() != nullptr) {
+          others_.emplace_back(&key, &value);
+        }
       }
     }
   }
@@ -128,12 +133,25 @@ class Reader {
       }
     }
     SetDefaults(form_, message_);
-    return std::nullopt;
+    return ReadOthers();
   }
 
   BodyNotes Notes() && { return std::move(notes_); }
 
  private:
+  Fault ReadOthers() {
+    if (others_.empty()) {
+      return std::nullopt;
+    }
+    BodyJson::object_t members;
+    for (const auto& [key, value] : others_) {
+      members.emplace_back(*key, std::move(*value));
+    }
+    BodyJson object(std::move(members));
+    const FormField& field = *form_.others();
+    return ReadField(object, field.shape, field.name, message_, *field.field);
+  }
+
   /// Reads the field of index `i`.
   Fault Read(std::size_t i) {
     const FormField& field = form_.fields()[i];
@@ -229,7 +247,8 @@ class Reader {
   std::vector<std::string_view> unknown_;  ///< The first fields that are not known.
   std::vector<BodyJson*> values_;          ///< Of the form's fields; null if a field is absent.
   std::map<std::string_view, const BodyJson*> refused_;
-  std::vector<const FormField*> given_;  ///< By the first of their names.
+  std::vector<std::pair<const std::string*, BodyJson*>> others_;  ///< Those that the form keeps.
+  std::vector<const FormField*> given_;                           ///< By the first of their names.
   BodyNotes notes_;
 };
 

@@ -156,7 +156,7 @@ bool IsLike(const JsonShape& shape, const BodyJson& value) {
     case Kind::kUnsigned:
       return value.is_number_integer();
     case Kind::kNumber:
-      return value.is_number();
+      return NumberOf(value).has_value();
     case Kind::kBool:
       return value.is_boolean();
     case Kind::kIds:
@@ -234,8 +234,8 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
       }
       break;
     case Kind::kNumber:
-      if (value.is_number()) {
-        target.Set(value.get<double>());
+      if (const std::optional<double> number = NumberOf(value)) {
+        target.Set(*number);
         return std::nullopt;
       }
       break;
@@ -246,7 +246,7 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
       }
       break;
     case Kind::kAny:
-      target.Set(value.dump());
+      target.Set(CompactJson(value));
       return std::nullopt;
     case Kind::kPairs:
       if (value.is_object()) {
@@ -301,7 +301,7 @@ Fault ReadList(BodyJson& value, const JsonShape& shape, const std::string& name,
   if (!value.is_array()) {
     return WrongType(name, shape.Description());
   }
-  if (shape.takes_one_ids && !value.empty() && value.front().is_number()) {
+  if (shape.takes_one_ids && !value.empty() && NumberOf(value.front())) {
     return ReadUnion(value, one, name, target.AddMessage());
   }
   switch (shape.kind) {
@@ -311,7 +311,7 @@ Fault ReadList(BodyJson& value, const JsonShape& shape, const std::string& name,
       return ReadIds(value, name, target);
     case Kind::kAny:
       for (const BodyJson& any : value) {
-        target.Add(any.dump());
+        target.Add(CompactJson(any));
       }
       return std::nullopt;
     case Kind::kInteger: {
@@ -328,10 +328,11 @@ Fault ReadList(BodyJson& value, const JsonShape& shape, const std::string& name,
     case Kind::kNumber: {
       auto numbers = target.Numbers<double>();
       for (std::size_t i = 0; i < value.size(); ++i) {
-        if (!value[i].is_number()) {
+        const std::optional<double> number = NumberOf(value[i]);
+        if (!number) {
           return WrongKind(At(name, i), Kind::kNumber);
         }
-        numbers.Add(value[i].get<double>());
+        numbers.Add(*number);
       }
       return std::nullopt;
     }

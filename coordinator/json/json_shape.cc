@@ -146,7 +146,7 @@ JsonShape ShapeOf(const FieldDescriptor& field, const v1::FieldDescription& desc
   const v1::FieldDescription::Form form = description.form();
   JsonShape shape;
   shape.is_list = field.is_repeated();
-  if (form == v1::FieldDescription::PAIRS) {
+  if (form == v1::FieldDescription::PAIRS || form == v1::FieldDescription::OTHERS) {
     const Descriptor& pair = *field.message_type();
     shape.kind = Kind::kPairs;
     shape.is_list = false;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -97,6 +99,22 @@ class FaultPlace : public nlohmann::json_sax<BodyJson> {
   std::string token_;
 };
 
+/// Builds what a text has. The library's own builder makes a double of an integer that does not fit
+/// into 64 bits.
+class BodyBuilder : public nlohmann::detail::json_sax_dom_parser<BodyJson> {
+ public:
+  using Base = nlohmann::detail::json_sax_dom_parser<BodyJson>;
+  using Base::Base;
+
+  bool number_float(double number, const std::string& text) {
+    if (text.find_first_of(".eE") != std::string::npos) {
+      return Base::number_float(number, text);
+    }
+    BodyJson::binary_t digits(std::vector<std::uint8_t>(text.begin(), text.end()));
+    return binary(digits);
+  }
+};
+
 /// A number is outside the range of double.
 proto::Error OutOfRange(std::string_view text) {
   constexpr std::size_t kShown = 24;
@@ -151,7 +169,10 @@ proto::Expected<BodyJson> Parse(std::string_view text, std::int64_t max_values) 
     return Unexpected(TooManyValues(max_values));
   }
   try {
-    return BodyJson::parse(text);
+    BodyJson json;
+    BodyBuilder builder(json);
+    BodyJson::sax_parse(text, &builder);
+    return json;
   } catch (const BodyJson::parse_error& error) {
     // Behind "last read" stands the client's text.
     const std::string_view what = error.what();

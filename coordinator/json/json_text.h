@@ -16,7 +16,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 /// Parses JSON from a client. A 400 "invalid_utf8" or "invalid_json"; the latter also if the JSON
 /// is nested more than 32 levels deep, which no request is. A 413 if it has more than `max_values`
-/// texts (keys as well), lists and objects; these are counted before anything is built.
+/// texts (keys as well), lists and objects; these are counted before anything is built. Integers of
+/// any length keep their digits.
 proto::Expected<BodyJson> ParseJson(std::string_view text, std::int64_t max_values);
 
 /// One line, without a newline.

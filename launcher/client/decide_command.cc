@@ -77,7 +77,7 @@ void SetJson(const std::string& file, v1::TextOrJson& state) {
   if (const auto* text = json.get_ptr<const std::string*>()) {
     state.set_text(*text);
   } else if (json.is_structured()) {
-    state.set_json(json.dump());
+    state.set_json(CompactJson(json));
   } else {
     throw std::runtime_error(NameOfFile(file) + ": a state is an object, a list or a string");
   }

@@ -103,6 +103,11 @@ TEST(DecideCommand, StatesAndOptionsBecomeThoseOfTheRequest) {
   EXPECT_NE(text, object);
   EXPECT_EQ(answer({"--state", "-"}, "{\"b\": 1, \"a\": 2}\n"), text);
   EXPECT_EQ(answer({"--state-json", "-"}, "{\"b\": 1, \"a\": 2}\n"), object);
+  // The numbers are those of Python's json.dumps.
+  const json numbers = body_answer(R"("state":"{\"a\":0.01207,\"b\":1732800000000000.0}")");
+  const std::string same = R"({"a": 1.2070e-2, "b": 17328e11})";
+  EXPECT_EQ(answer({"--state-json", "-"}, same), numbers);
+  EXPECT_EQ(body_answer(R"("state":)" + same), numbers);
   EXPECT_EQ(answer({"--state", "-", "--x-orders", "2", "--x-label-mass"}, "12"),
             body_answer(R"("state":"12","x_orders":2,"x_label_mass":true)"));
   EXPECT_EQ(answer({"--state", "-", "--instructions", "7=9 9"}, "12").size(), 4U);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "coordinator/chat/chat_template.h"
 #include "coordinator/text/unicode/utf8.h"
@@ -14,7 +16,10 @@ namespace {
 
 using scorecast::coordinator::ChatTemplate;
 using scorecast::coordinator::Conversation;
+using scorecast::coordinator::JinjaMember;
+using scorecast::coordinator::JinjaValue;
 using scorecast::coordinator::MarkedText;
+using scorecast::coordinator::MemberOfTemplate;
 using scorecast::proto::Check;
 
 void RenderOne(const ChatTemplate& chat_template, const Conversation& conversation) {
@@ -51,7 +56,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                            {.role = "user", .texts = {text, "\n b"}, .is_list = true},
                            {.role = "assistant", .texts = {" <think>a</think> c "}},
                            {.role = "user", .texts = {text}}};
-  conversation.arguments = {{"enable_thinking", "false"}, {"x", "{\"a\":[1,2.5,null,\"b\"]}"}};
+  conversation.messages[2].members = {{"name", JinjaValue::OfRequest(text)},
+                                      {"reasoning_content", JinjaValue::OfRequest(" hm ")}};
+  conversation.messages[3].left_out = {"weight"};
+  std::vector<JinjaMember> members;
+  members.push_back(MemberOfTemplate(
+      "a", JinjaValue::OfItems({JinjaValue::OfInteger(1), JinjaValue::OfNumber(2.5),
+                                JinjaValue::OfNone(), JinjaValue::OfDigits("18446744073709551616"),
+                                JinjaValue::OfRequest("b")})));
+  conversation.arguments = {{"enable_thinking", JinjaValue::OfBool(false)},
+                            {"x", JinjaValue::OfMembers(std::move(members))}};
   RenderOne(*parsed, conversation);
   conversation.messages.resize(3);
   conversation.add_generation_prompt = false;

@@ -5,8 +5,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "coordinator/json/body_members.h"
 #include "coordinator/json/json_text.h"
 #include "coordinator/request/request_checks.h"
@@ -53,7 +51,7 @@ Expected<std::optional<std::string>> JsonText(const v1::TextOrJson& value, const
   if (std::optional<Error> fault = DuplicateKeyFault(*parsed, field)) {
     return Unexpected(*std::move(fault));
   }
-  std::optional<std::string> text = decider.Rendered(parsed->dump());
+  std::optional<std::string> text = decider.Rendered(CompactJson(*parsed));
   if (!text) {
     return Unexpected(Error{413, "json_too_long",
                             field + " has more than " +

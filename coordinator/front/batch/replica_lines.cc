@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
-#include <nlohmann/json.hpp>
 
 #include "coordinator/request/request_error.h"
 #include "coordinator/transports/batch/line_call.h"
@@ -79,7 +78,7 @@ FrontRequest RequestOf(LineRequest request, const ClientId& client) {
   http.set_method("POST");
   http.set_path(std::move(request.url));
   http.set_content_type(std::string(kJson));
-  http.set_body(request.body.dump());
+  http.set_body(CompactJson(request.body));
   FrontRequest passed;
   passed.bytes = message.SerializeAsString();
   // The body is the last field.

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/json/body_members.h"
+
 namespace scorecast::coordinator {
 namespace {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/chat/chat_prompts.h"
-#include "tests/coordinator/chat/given_conversation.h"
+#include "tests/coordinator/chat/golden_conversation.h"
 #include "tests/coordinator/text/json_lines.h"
 #include "tests/reference/directories.h"
 
@@ -43,7 +43,7 @@ TEST(ChatGolden, TextsAreThoseOfTransformers) {
     std::size_t rendered = 0;
     for (std::size_t i = 0; i < conversations.size(); ++i) {
       SCOPED_TRACE(name + " " + conversations[i].dump());
-      const GivenConversation given(conversations[i]);
+      const GoldenConversation given(conversations[i]);
       const Expected<MarkedText, JinjaFault> text =
           chat_template->Render(given.conversation(), nullptr);
       const json& wanted = expected.at("texts").at(i);
@@ -75,7 +75,7 @@ void CheckTokens(const std::string& name) {
     for (std::size_t i = 0; expected.at("tokenizer") == name && i < conversations.size(); ++i) {
       SCOPED_TRACE(conversations[i].dump());
       const json& wanted = expected.at("ids").at(i);
-      const GivenConversation given(conversations[i]);
+      const GoldenConversation given(conversations[i]);
       const Expected<MarkedText, JinjaFault> text =
           loaded.prompts->chat_template().Render(given.conversation(), nullptr);
       ASSERT_EQ(text.has_value(), !wanted.is_null());

@@ -80,7 +80,11 @@ TEST(ChatTemplate, PartsAreJoinedUnlessTheTemplateGoesThroughThem) {
 
 TEST(ChatTemplate, ArgumentsAreVariables) {
   Conversation conversation = kHello;
-  conversation.arguments = {{"flag", "false"}, {"list", "[1,2.5,\"x\",null]"}, {"o", "{\"k\":1}"}};
+  conversation.arguments = {
+      {"flag", JinjaValue::OfBool(false)},
+      {"list", JinjaValue::OfItems({JinjaValue::OfInteger(1), JinjaValue::OfNumber(2.5),
+                                    JinjaValue::OfRequest("x"), JinjaValue::OfNone()})},
+      {"o", JinjaValue::OfMembers({MemberOfTemplate("k", JinjaValue::OfInteger(1))})}};
   EXPECT_EQ(
       TextOf("{{ flag is false }} {{ list | tojson }} {{ o.k }} {{ tools is none }}", conversation),
       "True [1, 2.5, \"x\", null] 1 True");

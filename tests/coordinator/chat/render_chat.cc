@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "coordinator/chat/chat_template.h"
-#include "tests/coordinator/chat/given_conversation.h"
+#include "tests/coordinator/chat/golden_conversation.h"
 #include "tests/coordinator/text/json_lines.h"
 
 int main(int argc, char** argv) {
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (const nlohmann::json& line : scorecast::coordinator::ReadJsonLines(argv[2])) {
-    const scorecast::coordinator::GivenConversation given(line);
+    const scorecast::coordinator::GoldenConversation given(line);
     scorecast::coordinator::Conversation conversation = given.conversation();
     conversation.time = std::time(nullptr);
     const auto text = chat_template->Render(conversation, nullptr);

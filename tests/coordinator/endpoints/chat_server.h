@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "coordinator/chat/chat_prompts.h"
 #include "coordinator/chat/text_messages.h"
@@ -12,18 +13,11 @@ namespace scorecast::coordinator {
 
 inline constexpr TokenId kChatBos = 256;
 
-/// Options of a server that chats: "<user>…</>" for each message, behind BOS. A message "refuse" is
-/// refused, and a variable `mood` ends the prompt.
-inline ServerOptions WithChat(ServerOptions options = {}) {
+/// Options of a server that chats with a template, in which `bos_token` is BOS.
+inline ServerOptions WithChatTemplate(const std::string& source, ServerOptions options = {}) {
   static const FakeTokenizer tokenizer({{"<d>", kChatBos}});
   options.chat = std::make_shared<const ChatPrompts>(
-      ChatTemplate::Parse("{{ bos_token }}{% for m in messages %}"
-                          "{% if m.content == 'refuse' %}{{ raise_exception('No!') }}{% endif %}"
-                          "<{{ m.role }}>{{ m.content }}</>{% endfor %}"
-                          "{% if add_generation_prompt %}<assistant>{{ mood }}{% endif %}",
-                          {{"bos_token", "<d>"}})
-          .value(),
-      tokenizer, "test", "a test");
+      ChatTemplate::Parse(source, {{"bos_token", "<d>"}}).value(), tokenizer, "test", "a test");
   return options;
 }
 
@@ -38,6 +32,17 @@ inline std::shared_ptr<const TextMessages> MakeMessages(
       std::make_shared<const ChatPrompts>(ChatTemplate::Parse(chat_template, {}).value(), tokenizer,
                                           "test", "a test"),
       MessageRules{.format = MessageRules::Format::kFlat});
+}
+
+/// The same with "<user>…</>" for each message, behind BOS. A message "refuse" is refused, and a
+/// variable `mood` ends the prompt.
+inline ServerOptions WithChat(ServerOptions options = {}) {
+  return WithChatTemplate(
+      "{{ bos_token }}{% for m in messages %}"
+      "{% if m.content == 'refuse' %}{{ raise_exception('No!') }}{% endif %}"
+      "<{{ m.role }}>{{ m.content }}</>{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>{{ mood }}{% endif %}",
+      std::move(options));
 }
 
 }  // namespace scorecast::coordinator

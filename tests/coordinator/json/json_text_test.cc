@@ -1,14 +1,24 @@
 #include "coordinator/json/json_text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "coordinator/json/body_members.h"
+#include "proto/base/digest.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 namespace json_text_test {
@@ -124,6 +134,53 @@ TEST(ParseJson, ManyKeysTakeNoLongerThanTheirText) {
   EXPECT_EQ(ParseJson(text + "}", kKeys + 1).value().size(), std::size_t{kKeys});
   // It would take half a minute if each key were looked for among those before it.
   EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
+}
+
+// The expected texts are those of Python's json.dumps, without spaces.
+TEST(CompactJson, NumbersAreThoseOfPython) {
+  const auto compact = [](std::string_view text) {
+    return CompactJson(ParseJson(text, kMaxValues).value());
+  };
+  EXPECT_EQ(
+      compact(R"({ "rate" : 0.01207, "t" : 1732800000000000.0, "b" : [ 1e3, -0.0, -0, 1.10 ] })"),
+      R"({"rate":0.01207,"t":1732800000000000.0,"b":[1000.0,-0.0,0,1.1]})");
+  EXPECT_EQ(compact("[1E22,1e16,2.50e-7,0.00001,123456789.0]"),
+            "[1e+22,1e+16,2.5e-07,1e-05,123456789.0]");
+  EXPECT_EQ(compact("[9223372036854775807,-9223372036854775808,18446744073709551615]"),
+            "[9223372036854775807,-9223372036854775808,18446744073709551615]");
+  EXPECT_EQ(compact("[18446744073709551616,-9223372036854775809,123456789012345678901234567890]"),
+            "[18446744073709551616,-9223372036854775809,123456789012345678901234567890]");
+  EXPECT_EQ(compact(R"(["\u00e9\n\"\\\/\u001f\u007f",null,true,false,{},[],{"a":1,"a":2}])"),
+            "[\"é\\n\\\"\\\\/\\u001f\x7f\",null,true,false,{},[],{\"a\":1,\"a\":2}]");
+}
+
+TEST(CompactJson, MultiplesOfAHundredThousandthAreThoseOfPython) {
+  std::string list = "[";
+  for (int i = 0; i < 1'000'000; ++i) {
+    const std::string digits = std::to_string(100'000 + i % 100'000).substr(1);
+    list += (i == 0 ? "" : ",") + std::to_string(i / 100'000) + "." + digits;
+  }
+  std::string lines = CompactJson(ParseJson(list + "]", kMaxValues).value()).substr(1);
+  std::ranges::replace(lines, ',', '\n');
+  lines.back() = '\n';
+  const auto golden = nlohmann::json::parse(std::ifstream(
+      std::filesystem::path(reference::kTestsDirectory) / "golden" / "python_texts.json"));
+  std::ostringstream digest;
+  digest << std::hex << std::setw(16) << std::setfill('0') << proto::DigestOf(lines);
+  EXPECT_EQ(digest.str(), golden.at("multiples").get<std::string>());
+}
+
+TEST(NumberOf, TakesIntegersOfAnyLength) {
+  const BodyJson list =
+      ParseJson("[1,-2,2.5,100000000000000000000000,\"1\",null]", kMaxValues).value();
+  EXPECT_EQ(NumberOf(list[0]), 1.0);
+  EXPECT_EQ(NumberOf(list[1]), -2.0);
+  EXPECT_EQ(NumberOf(list[2]), 2.5);
+  EXPECT_EQ(NumberOf(list[3]), 1e23);
+  EXPECT_EQ(LongDigits(list[3]), "100000000000000000000000");
+  EXPECT_EQ(NumberOf(list[4]), std::nullopt);
+  EXPECT_EQ(NumberOf(list[5]), std::nullopt);
+  EXPECT_EQ(LongDigits(list[0]), std::nullopt);
 }
 
 TEST(ToJsonText, NumbersReadBackAsTheSameBits) {

@@ -4,7 +4,7 @@
     chat.py OUT_DIR [SHARED_DIR]
     chat.py --compare PROGRAM TEMPLATES_DIR
 
-Needs transformers and jinja2 (made with 5.23.0 and 3.1.6). Reads OUT_DIR/templates/*.jinja, which are scorecast's own: they have
+Needs transformers and jinja2 (made with 5.24.0 and 3.1.6). Reads OUT_DIR/templates/*.jinja, which are scorecast's own: they have
 the constructs of the published templates. Writes into OUT_DIR
   conversations.jsonl  the conversations, as clients send them, with options of the rendering;
   texts.jsonl          for each template and conversation the text, or null if the template refuses the conversation;
@@ -57,6 +57,8 @@ def conversations():
     yield [user("x" * 3000 + "\n" + "y " * 500), assistant("ok"), user("1234567890" * 20)], {}
     yield [system("s"), user("u1"), assistant("a1"), user("u2"), assistant("a2"), user("u3"), assistant("a3"), user("u4")], {}
     yield [user(None), assistant("null before"), user("q")], {}
+    yield [dict(system("rules"), name="Rules"), dict(user("q"), name="Ann <s>"), dict(assistant("a"), reasoning_content="\nso\n", name="Bot"), user("r")], {}
+    yield [user("q"), dict(assistant("a"), reasoning="thus"), user("r"), dict(assistant("b"), thinking="hence", reasoning=None), user("s")], {}
 
 
 def prepared(messages, template):
@@ -67,7 +69,8 @@ def prepared(messages, template):
             content = ""
         if isinstance(content, list) and not PARTS.search(template):
             content = "\n".join(part["text"] for part in content)
-        result.append({"role": message["role"], "content": content})
+        others = {name: value for name, value in message.items() if value is not None}
+        result.append(dict(others, content=content))
     return result
 
 

@@ -13,6 +13,7 @@
 
 #include "coordinator/endpoints/completions/chat_endpoint.h"
 #include "coordinator/endpoints/completions/completions_endpoint.h"
+#include "coordinator/json/json_text.h"
 #include "coordinator/prompts/sequence_layout.h"
 #include "proto/scorecast.pb.h"
 #include "tests/coordinator/endpoints/asking.h"
@@ -91,6 +92,79 @@ TEST(Chat, AConversationIsAPrompt) {
   EXPECT_THAT(IdsOf(server, Request(open, {{"add_generation_prompt", false},
                                            {"continue_final_message", true}})),
               ElementsAre(Greedy("<user>q</><assistant>It is ", 3)));
+}
+
+constexpr const char* kReader =
+    "{{ bos_token }}{% for m in messages %}<{{ m.role }}{{ m.name }}>"
+    "{{ m.reasoning_content }}{{ m.content }}{% endfor %}";
+
+TEST(Chat, MembersThatTheTemplateReadsAreRendered) {
+  FakeServer server(WithChatTemplate(kReader));
+  json user = Message("user", "q");
+  user["name"] = "Ann";
+  json assistant = Message("assistant", "a");
+  assistant["reasoning_content"] = "so ";
+  assistant["name"] = nullptr;
+  const json turns = json::array({user, assistant});
+  EXPECT_THAT(IdsOf(server, Request(turns)), ElementsAre(Greedy("<userAnn>q<assistant>so a", 3)));
+  assistant.erase("reasoning_content");
+  assistant["reasoning"] = "hm ";
+  EXPECT_THAT(IdsOf(server, Request(json::array({assistant}))),
+              ElementsAre(Greedy("<assistant>hm a", 3)));
+  FakeServer other(WithChat());
+  EXPECT_THAT(IdsOf(other, Request(turns)),
+              ElementsAre(Greedy("<user>q</><assistant>a</><assistant>", 3)));
+}
+
+TEST(Chat, MembersThatTheTemplateDoesNotReadChangeNothing) {
+  json user = Message("user", "q");
+  user["name"] = "Ann";
+  user["refusal"] = nullptr;
+  for (int i = 0; i < 3000; ++i) {
+    user["metadata"].push_back({{"a", i}});
+  }
+  for (int i = 0; i < 300; ++i) {
+    user["x" + std::to_string(i)] = i;
+  }
+  FakeServer server(WithChatTemplate(kReader));
+  EXPECT_THAT(IdsOf(server, Request(json::array({user}))), ElementsAre(Greedy("<userAnn>q", 3)));
+  const auto fault_of = [&](const std::string& source) {
+    FakeServer reader(WithChatTemplate(source));
+    const auto response = Ask(reader, Request(json::array({user})));
+    return response ? "none" : response.error().reason + " " + response.error().param;
+  };
+  EXPECT_EQ(fault_of("{{ messages[0].metadata | tojson }}"),
+            "too_many_values messages[0].metadata");
+  user.erase("metadata");
+  EXPECT_EQ(fault_of("{{ messages[0] | tojson }}"), "too_many_members messages[0]");
+}
+
+TEST(Chat, ATemplateMayGoThroughAllMembers) {
+  FakeServer server(
+      WithChatTemplate("{{ bos_token }}{% for k, v in messages[0].items() %}{{ k }}={{ v }},"
+                       "{% endfor %}{{ messages[0]['we' ~ 'ight'] }}"));
+  json user = Message("user", "q");
+  user["weight"] = 2.50;
+  EXPECT_THAT(IdsOf(server, Request(json::array({user}))),
+              ElementsAre(Greedy("role=user,content=q,weight=2.5,2.5", 3)));
+}
+
+TEST(Chat, IntegersKeepTheirDigits) {
+  FakeServer server(WithChatTemplate("{{ bos_token }}{{ n }} {{ l | tojson }}"));
+  const Expected<BodyJson> body = ParseJson(
+      R"({"messages":[{"role":"user","content":"q"}],"max_tokens":3,"temperature":0,)"
+      R"("return_token_ids":true,"chat_template_kwargs":{"n":-123456789012345678901234567890,)"
+      R"("l":[18446744073709551615,9223372036854775808,1e2]}})",
+      100);
+  const auto call = std::make_shared<AskingCall>();
+  Begin(server.service, ChatEndpoint(), ChatEndpoint().FromJson(*body), call);
+  const auto response = call->Wait().Respond();
+  server.scheduler.WaitIdle();
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(JsonOf(**response).at("choices").at(0).at("token_ids").get<Ids>(),
+            Greedy("-123456789012345678901234567890 "
+                   "[18446744073709551615, 9223372036854775808, 100.0]",
+                   3));
 }
 
 TEST(Chat, TheFieldsOfCompletionsHaveTheirMeanings) {
@@ -351,6 +425,34 @@ TEST(Chat, AMessageOfTheSocketIsRead) {
   const auto prepared = PrepareParsed(ChatEndpoint().FromMessage(request), server.context());
   ASSERT_TRUE(prepared) << prepared.error().message;
   EXPECT_EQ(prepared->readout->prompt_tokens, 22) << "with the prompt of generation";
+}
+
+TEST(Chat, AMessageOfTheSocketHasMembers) {
+  CheckingServer server;
+  server.options_ = WithChatTemplate(kReader);
+  v1::Request request;
+  v1::ChatMessage& message = *request.mutable_chat()->add_messages();
+  message.set_role("user");
+  message.mutable_content()->set_text("p");
+  v1::ChatMember& member = *message.add_members();
+  member.set_key("name");
+  const auto answer = [&](const std::string& key, const std::string& value) {
+    member.set_key(key);
+    member.set_value(value);
+    const auto prepared = PrepareParsed(ChatEndpoint().FromMessage(request), server.context());
+    return prepared ? std::to_string(prepared->readout->prompt_tokens)
+                    : prepared.error().reason + " " + prepared.error().param;
+  };
+  EXPECT_EQ(answer("name", " \"Ann\" "), "11") << "BOS and <userAnn>p";
+  EXPECT_EQ(answer("name", "null"), "8");
+  EXPECT_EQ(answer("other", "\"Ann\""), "8");
+  EXPECT_EQ(answer("name", "{"), "invalid_json messages[0].name");
+  EXPECT_EQ(answer("name", ""), "invalid_json messages[0].name");
+  EXPECT_EQ(answer("\xff", "1"), "invalid_utf8 messages[0]");
+  for (const char* const name :
+       {"role", "content", "tool_calls", "tool_call_id", "function_call"}) {
+    EXPECT_EQ(answer(name, "\"x\""), std::string("not_supported messages[0].") + name);
+  }
 }
 
 }  // namespace chat_test

@@ -276,6 +276,26 @@ TEST(SystemOne, JsonKeepsItsOrder) {
   EXPECT_NE(answer(R"({"b":1,"a":2})"), answer(R"({"a":2,"b":1})"));
 }
 
+// The texts are those of Python's json.dumps, without spaces.
+TEST(SystemOne, NumbersAreShownAsPythonWritesThem) {
+  Server server;
+  const std::string questions = R"(,"questions":{"n":)" + kNoul + "}}";
+  const auto answer = [&](const std::string& state) {
+    return server.Answers(R"({"state":)" + state + questions)["n"].dump();
+  };
+  EXPECT_EQ(answer(R"({"rate": 0.01207, "at": 1732800000000000.0})"),
+            answer(R"("{\"rate\":0.01207,\"at\":1732800000000000.0}")"));
+  EXPECT_EQ(answer("[1e3, 1.10, -0.0, 123456789012345678901234567890]"),
+            answer(R"("[1000.0,1.1,-0.0,123456789012345678901234567890]")"));
+  const auto described = [&](const std::string& description) {
+    return server
+        .Answers(
+            Body(R"("c":{"type":"choice","criteria":{"a":)" + description + R"(,"b":null}})"))["c"]
+        .dump();
+  };
+  EXPECT_EQ(described("[0.01207]"), described(R"("[0.01207]")"));
+}
+
 TEST(SystemOne, RefusesWhatItDoesNotUnderstand) {
   Server server;
   const auto of_question = [](const std::string& question) { return Body("\"q\":" + question); };

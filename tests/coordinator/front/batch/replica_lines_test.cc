@@ -252,7 +252,8 @@ TEST_F(ReplicaLinesTest, RecordsAreTheRepliesInTheOrderOfTheInput) {
 
 TEST_F(ReplicaLinesTest, ABodyIsSentWithAllOfItsMembers) {
   Start();
-  const std::string body = R"({"a":"\u00e9","a":[1,2.5,-0.0,1e-7,18446744073709551615],"b":null})";
+  const std::string body = R"({"a":"\u00e9","a":[1,2.5,-0.0,1e-7,18446744073709551615],"b":null,)"
+                           R"("c":[0.01207,1732800000000000.0,123456789012345678901234567890]})";
   Job job(R"({"custom_id":"x","method":"POST","url":"/inference/some/model","body":)" + body +
               "}\n"
               R"({"custom_id":"y","method":"POST","url":"/v1/score"})"
@@ -268,7 +269,8 @@ TEST_F(ReplicaLinesTest, ABodyIsSentWithAllOfItsMembers) {
   EXPECT_THAT(sent, ::testing::UnorderedElementsAre(
                         "/inference/some/model "
                         "{\"a\":\"\u00e9\",\"a\":[1,2.5,-0.0,1e-07,18446744073709551615],"
-                        "\"b\":null}",
+                        "\"b\":null,"
+                        "\"c\":[0.01207,1732800000000000.0,123456789012345678901234567890]}",
                         "/v1/score null"));
 }
 

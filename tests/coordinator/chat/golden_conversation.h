@@ -1,22 +1,29 @@
 #pragma once
 
+#include <deque>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "coordinator/chat/conversation.h"
+#include "coordinator/endpoints/chat_value.h"
 
 namespace scorecast::coordinator {
 
 /// A line of tests/golden/chat/conversations.jsonl, with the texts that its conversation views.
-class GivenConversation {
+class GoldenConversation {
  public:
-  explicit GivenConversation(const nlohmann::json& line) : line_(line) {
+  explicit GoldenConversation(const nlohmann::json& line) : line_(line) {
     for (const nlohmann::json& message : line_.at("messages")) {
       ChatMessage& added = conversation_.messages.emplace_back();
       added.role = message.at("role").get_ref<const std::string&>();
+      for (const auto& [name, value] : message.items()) {
+        if (name != "role" && name != "content" && !value.is_null()) {
+          const std::string& own = names_.emplace_back(name);
+          added.members.push_back({own, ChatValue(value.dump(), own).value()});
+        }
+      }
       const nlohmann::json& content = message.at("content");
       added.is_list = content.is_array();
       if (content.is_array()) {
@@ -28,26 +35,25 @@ class GivenConversation {
                                                 : content.get_ref<const std::string&>());
       }
     }
-    arguments_.reserve(line_.at("options").size());
     for (const auto& [name, value] : line_.at("options").items()) {
       if (name == "add_generation_prompt") {
         conversation_.add_generation_prompt = value.get<bool>();
       } else if (name == "continue_final_message") {
         conversation_.continue_final_message = value.get<bool>();
       } else {
-        arguments_.emplace_back(name, value.dump());
-        conversation_.arguments.push_back({arguments_.back().first, arguments_.back().second});
+        const std::string& own = names_.emplace_back(name);
+        conversation_.arguments.push_back({own, ChatValue(value.dump(), own).value()});
       }
     }
   }
-  GivenConversation(const GivenConversation&) = delete;
-  GivenConversation& operator=(const GivenConversation&) = delete;
+  GoldenConversation(const GoldenConversation&) = delete;
+  GoldenConversation& operator=(const GoldenConversation&) = delete;
 
   const Conversation& conversation() const { return conversation_; }
 
  private:
   const nlohmann::json line_;
-  std::vector<std::pair<std::string, std::string>> arguments_;
+  std::deque<std::string> names_;
   Conversation conversation_;
 };
 
