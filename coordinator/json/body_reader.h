@@ -25,8 +25,8 @@ struct BodyNotes {
 
 /// Reads a body, whose texts are moved, into `message`, which is empty and of the form's type. Sets
 /// the defaults of fields that are absent. Checks the types of fields, but not their values. A
-/// number with a fraction or an exponent is not an integer. A field that is null counts as absent.
-/// If a key is there twice, its last value counts.
+/// whole number is an integer however it is written (8, 8.0, 8e0). A field that is null counts as
+/// absent. If a key is there twice, its last value counts.
 ///
 /// The first fault is an error: a body that is not an object (400 "wrong_type"); a parameter that
 /// the form refuses, with a value that is not neutral ("not_supported"); a required field that is
@@ -36,8 +36,7 @@ proto::Expected<BodyNotes> ReadBody(BodyJson body, const BodyForm& form,
 
 /// The same for an object in a body. `name` is the client's name of it.
 std::optional<proto::Error> ReadObject(BodyJson& object, const BodyForm& form,
-                                       const std::string& name,
-                                       google::protobuf::Message& message);
+                                       const std::string& name, google::protobuf::Message& message);
 
 /// Sets the defaults of fields that are absent in a message that a client has sent as such. A 400
 /// "missing_field" if a value that may have several types has none.

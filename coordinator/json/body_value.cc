@@ -1,5 +1,6 @@
 #include "coordinator/json/body_value.h"
 
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -17,16 +18,37 @@ namespace scorecast::coordinator {
 
 using proto::Error;
 
+namespace {
+
+/// Absent if the value is no whole number that an `Integer` holds.
+template <typename Integer>
+std::optional<Integer> WholeNumber(const BodyJson& value) {
+  using Limits = std::numeric_limits<Integer>;
+  if (value.is_number_float()) {
+    // Zeros or powers of two, so float64 has them.
+    static constexpr auto kLeast = static_cast<double>(Limits::min());
+    static const double kEnd = std::ldexp(1.0, Limits::digits);
+    const auto number = value.get<double>();
+    const bool fits = number >= kLeast && number < kEnd && number == std::floor(number);
+    return fits ? std::optional(static_cast<Integer>(number)) : std::nullopt;
+  }
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    return std::in_range<Integer>(number) ? std::optional(static_cast<Integer>(number))
+                                          : std::nullopt;
+  }
+  if (value.is_number_integer()) {
+    const auto number = value.get<std::int64_t>();
+    return std::in_range<Integer>(number) ? std::optional(static_cast<Integer>(number))
+                                          : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::int64_t> Int64(const BodyJson& value) {
-  if (!value.is_number_integer()) {
-    return std::nullopt;
-  }
-  if (value.is_number_unsigned() &&
-      value.get<std::uint64_t>() >
-          static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-    return std::nullopt;
-  }
-  return value.get<std::int64_t>();
+  return WholeNumber<std::int64_t>(value);
 }
 
 std::optional<bool> BoolOf(const BodyJson& value, const JsonShape& shape) {
@@ -65,10 +87,14 @@ Error WrongKind(const std::string& field, Kind kind) {
   return WrongType(field, JsonShape{.kind = kind}.Description());
 }
 
-/// The error of a value that is not an id, or a whole number that does not fit an id. Other ids
-/// that are outside the vocabulary are refused when the request is checked.
+/// Whether a value is an integer, though perhaps one of more than 64 bits with a sign. An integer
+/// of more than 64 bits counts only if it is written without a fraction and an exponent.
+bool IsInteger(const BodyJson& value) { return value.is_number_integer() || Int64(value); }
+
+/// The error of a value that is not an id, or an integer that does not fit an id. Other ids that
+/// are outside the vocabulary are refused when the request is checked.
 Error NotAnId(const BodyJson& value, const std::string& field) {
-  if (!value.is_number_integer()) {
+  if (!IsInteger(value)) {
     return WrongType(field, "a token id, which is an integer");
   }
   return BadRequest("id_out_of_range",
@@ -154,7 +180,7 @@ bool IsLike(const JsonShape& shape, const BodyJson& value) {
     case Kind::kTokenId:
     case Kind::kInteger:
     case Kind::kUnsigned:
-      return value.is_number_integer();
+      return IsInteger(value);
     case Kind::kNumber:
       return NumberOf(value).has_value();
     case Kind::kBool:
@@ -228,8 +254,8 @@ Fault ReadValue(BodyJson& value, const JsonShape& shape, const std::string& name
       }
       break;
     case Kind::kUnsigned:
-      if (value.is_number_unsigned()) {
-        target.Set(value.get<std::uint64_t>());
+      if (const std::optional<std::uint64_t> whole = WholeNumber<std::uint64_t>(value)) {
+        target.Set(*whole);
         return std::nullopt;
       }
       break;

@@ -24,7 +24,8 @@ std::optional<proto::Error> ReadField(BodyJson& value, const JsonShape& shape,
                                       const std::string& name, google::protobuf::Message& message,
                                       const google::protobuf::FieldDescriptor& field);
 
-/// Absent if the value is no integer of 64 bits with a sign.
+/// Absent if the value is no integer of 64 bits with a sign. As in JSON Schema 2020-12, a whole
+/// number is an integer however it is written: 8, 8.0 and 8e0 are the same.
 std::optional<std::int64_t> Int64(const BodyJson& value);
 /// Absent if the value is no boolean of this shape.
 std::optional<bool> BoolOf(const BodyJson& value, const JsonShape& shape);

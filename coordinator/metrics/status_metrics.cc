@@ -73,7 +73,7 @@ Families CacheFamilies(const SchedulerStatus& status, std::int64_t page_bytes) {
               "Pages that were evicted from the K/V cache to make room for others.",
               Number(cache.evicted_pages)),
       Gauge("scorecast_cache_pages", "Pages in the K/V cache.", Number(cache.cached_pages)),
-      Gauge("scorecast_cache_bytes", "Bytes of these pages on each rank.",
+      Gauge("scorecast_cache_bytes", "Bytes of these pages on the rank with the most K/V heads.",
             Number(cache.cached_pages * page_bytes)),
   };
 }

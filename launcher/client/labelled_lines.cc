@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/json/body_members.h"
+#include "coordinator/json/body_value.h"
 #include "coordinator/transports/batch/files/input_file.h"
 #include "launcher/client/decision_body.h"
 #include "proto/base/digest.h"
@@ -45,10 +46,10 @@ std::optional<std::size_t> RightOption(const v1::DecisionQuestion& question,
       }
     }
   }
-  if (question.type() == "score" && label.is_number_unsigned()) {
-    const auto level = label.get<std::uint64_t>();
-    if (level < static_cast<std::uint64_t>(question.criteria().levels().levels_size())) {
-      return static_cast<std::size_t>(level);
+  if (question.type() == "score") {
+    const std::optional<std::int64_t> level = coordinator::Int64(label);
+    if (level && *level >= 0 && *level < question.criteria().levels().levels_size()) {
+      return static_cast<std::size_t>(*level);
     }
   }
   return std::nullopt;

@@ -298,9 +298,10 @@ void AddEngineFlags(CLI::App& app, EngineFlags& flags) {
          "takes several")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
-  app.add_option("--kv-cache-mb", flags.kv_cache_mb,
-                 "MiB on each rank that cache the keys and values of queries, prompts and document "
-                 "chunks for later requests; 0: off")
+  app.add_option(
+         "--kv-cache-mb", flags.kv_cache_mb,
+         "MiB on each rank, at most, that cache the keys and values of queries, prompts and "
+         "document chunks for later requests; 0: off")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
       ->default_str("1024, or a quarter of the free memory if that is less");
   app.add_option("--max-request-bytes", flags.max_request_bytes,

@@ -373,7 +373,7 @@ coordinator::ServerFacts FactsOf(const ServeFlags& flags, const Engine& engine) 
           .kind = std::string(coordinator::NameOf(coordinator::KindOf(engine.config()))),
           .fingerprint = FingerprintOf(RunSettingsOf(flags.engine, engine)),
           .dtype = engine.dtype(),
-          .kernel_set = engine.kernels(),
+          .kernel_set = KernelsOf(engine.arithmetic_settings()),
           .max_values = coordinator::MaxValues(engine.config(), engine.server_options())};
 }
 

@@ -17,6 +17,7 @@
 #include "coordinator/rerank/reranker.h"
 #include "coordinator/text/files/label_names.h"
 #include "coordinator/text/files/transformer_module.h"
+#include "launcher/engine/run_settings.h"
 #include "launcher/engine/startup_agreement.h"
 #include "launcher/host/cpu_use.h"
 #include "launcher/host/host_resources.h"
@@ -155,9 +156,20 @@ std::vector<std::string> KeyWarnings(const std::vector<proto::FileKeys>& files,
   }
   if (std::ranges::find(files, "adapter_config.json", &proto::FileKeys::file) != files.end()) {
     lines.emplace_back(
-        "adapter_config.json: the adapter is not applied: the full weights are read");
+        "adapter_config.json: the adapter is not applied to the weights beside it; if it belongs "
+        "to them, merge it (merge_and_unload of peft)");
   }
   return lines;
+}
+
+/// Which of the ranks' memory --kv-cache-mb bounds follows from their K/V heads.
+void LogCacheSize(const EngineLimits& limits, int ranks) {
+  if (limits.cached_pages > 0) {
+    proto::LogInfo("keys and values: up to {} stay for later requests, {:.1f} MB{}",
+                   proto::Count(limits.cached_pages, "page"),
+                   static_cast<double>(limits.cached_pages * limits.page_bytes) * 1e-6,
+                   ranks == 1 ? "" : " on the rank with the most K/V heads");
+  }
 }
 
 }  // namespace
@@ -183,6 +195,8 @@ Engine::Engine(const EngineFlags& flags, const std::function<void(const Engine&)
   LogMissingFeatures(group_, features, options_.arithmetic.features);
   dtype_ = shard::Name(options_.arithmetic.products.layers);
   kernels_ = KernelsText(options_.arithmetic);
+  arithmetic_settings_ = ArithmeticSettingsOf(options_.arithmetic, config_);
+  AgreeOnSettings(group_, arithmetic_settings_);
   const HostResources resources = DetectHostResources();
   share_ = planned
                ? DivideResources(resources, std::vector(static_cast<std::size_t>(planned->per_host),
@@ -289,6 +303,7 @@ void Engine::Load(bool has_checksums) {
     for (const std::string& line : key_warnings_) {
       proto::Log(proto::LogLevel::kWarning, line);
     }
+    LogCacheSize(limits_, ranks_);
   }
 }
 

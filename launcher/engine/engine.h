@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/text/tokenizer.h"
+#include "coordinator/transports/batch/run_state.h"
 #include "launcher/engine/engine_flags.h"
 #include "launcher/engine/plan_limits.h"
 #include "launcher/host/host_resources.h"
@@ -59,13 +60,14 @@ class Engine {
   /// The memory that this rank needs, and the resources that it may use.
   const shard::MemoryEstimate& memory_estimate() const { return memory_estimate_; }
   const RankShare& share() const { return share_; }
-  /// Bytes of one page of K/V on this rank.
+  /// Bytes of one page of K/V on the rank with the most K/V heads.
   std::int64_t page_bytes() const { return limits_.page_bytes; }
   /// The precision of matrix products, as --dtype spells it.
   const std::string& dtype() const { return dtype_; }
-  /// The kernels, instructions and libraries. Together with the precision, they decide the bits of
-  /// a score.
+  /// The kernels, instructions and libraries, for people.
   const std::string& kernels() const { return kernels_; }
+  /// See ArithmeticSettingsOf.
+  const coordinator::RunSettings& arithmetic_settings() const { return arithmetic_settings_; }
   /// Set on rank 0 only; null if the model directory has no tokenizer.
   const coordinator::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   /// Set on rank 0 only: the options given by flags, with the delimiter as an id, the model's name
@@ -94,6 +96,7 @@ class Engine {
   shard::RankEngineOptions options_;
   std::string dtype_;
   std::string kernels_;
+  coordinator::RunSettings arithmetic_settings_;
   std::unique_ptr<coordinator::Tokenizer> tokenizer_;
   coordinator::ServerOptions server_options_;
   std::string texts_;  ///< See coordinator::LoadedTexts::Text.

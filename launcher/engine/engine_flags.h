@@ -31,7 +31,7 @@ struct EngineFlags {
   coordinator::ServerOptions server;  ///< Delimiter, model's name and reranker: set by the engine.
   std::int64_t max_request_bytes = coordinator::kDefaultMaxRequestBytes;
   std::int64_t max_batch_tokens = 8192;
-  /// In MiB on each rank. 0: off. Unset: depends on the host's memory.
+  /// In MiB on the rank with the most K/V heads. 0: off. Unset: depends on the host's memory.
   std::optional<std::int64_t> kv_cache_mb;
   int threads = 0;  ///< 0: this rank's share of the CPUs (RankShare).
   std::string dtype = "auto";

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "proto/base/error.h"
+#include "proto/model/partition.h"
 #include "shard/attention/kv_store.h"
 #include "shard/model/memory_estimate.h"
 
@@ -59,6 +60,20 @@ std::int64_t LogitBuffers(const proto::PlanLimits& plan, int ranks) {
   return (ranks + 2) * plan.max_logit_bytes;
 }
 
+/// A part of the model that is at least as large in every dimension as each rank's. Rank 0 has the
+/// most of all dimensions but one: another rank may have more K/V heads.
+proto::Partition LargestPart(const proto::ModelConfig& config, int ranks,
+                             proto::Sharding sharding) {
+  proto::Partition largest = proto::MakePartition(config, 0, ranks, sharding);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const proto::Range heads = proto::MakePartition(config, rank, ranks, sharding).kv_heads;
+    if (heads.size() > largest.kv_heads.size()) {
+      largest.kv_heads = heads;
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
 EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig& config,
@@ -86,8 +101,7 @@ EngineLimits MakeEngineLimits(const EngineFlags& flags, const proto::ModelConfig
                               std::to_string(one_row) + " bytes");
   }
 
-  // No rank holds more than rank 0 does.
-  const proto::Partition partition = proto::MakePartition(config, 0, ranks, flags.sharding());
+  const proto::Partition partition = LargestPart(config, ranks, flags.sharding());
   const auto needed = [&] {
     return memory.ranks * shard::EstimateMemory(config, partition, plan, weights).total() +
            LogitBuffers(plan, memory.ranks);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,10 +21,16 @@
 #include "proto/base/one_line.h"
 #include "proto/base/regular_file.h"
 #include "proto/model/generation_config.h"
-#include "shard/checkpoint/checkpoint.h"
+#include "proto/plan/gumbel.h"
+#include "shard/kernels/kernels.h"
+#include "shard/linear/arithmetic.h"
+#include "shard/model/open_checkpoint.h"
 
 namespace scorecast::launcher {
 namespace {
+
+constexpr const char* kKernelSet = "--kernel";
+constexpr const char* kLibrary = "the library of products";
 
 void Add(proto::Digest& digest, std::string_view text) {
   digest.Add(std::as_bytes(std::span(text)));
@@ -38,7 +46,7 @@ bool IsModelText(const std::filesystem::path& path) {
 
 /// Tells models apart by their configuration, their tokenizer, and samples of their weights. So
 /// most wrong models are refused before they are loaded.
-std::string ModelFingerprint(const std::filesystem::path& model) {
+std::string ModelFingerprint(const std::filesystem::path& model, const proto::ModelConfig& config) {
   std::vector<std::filesystem::path> texts;
   std::error_code fault;
   const std::filesystem::directory_iterator end;
@@ -59,7 +67,7 @@ std::string ModelFingerprint(const std::filesystem::path& model) {
     Add(digest, path.filename().string());
     Add(digest, proto::ReadRegularFile(path));
   }
-  for (const auto& file : shard::Checkpoint::Open(model).Digests()) {
+  for (const auto& file : shard::OpenCheckpoint(model, config).Digests()) {
     Add(digest, file.name);
     Add(digest, std::to_string(file.digest));
   }
@@ -91,15 +99,51 @@ std::string TemplateText(const std::string& flag, const coordinator::ChatPrompts
 
 std::string Given(bool is_given) { return is_given ? "given" : ""; }
 
+/// Tells C libraries apart whose exp and log round differently: glibc has several variants, of
+/// which it chooses one by the CPU. Draws, probabilities and log-probabilities have their bits. See
+/// docs/numerics.md.
+std::string ExpAndLogBits() {
+  constexpr proto::TokenId kSamples = 1 << 16;
+  proto::Digest digest;
+  const auto add = [&](double result) { digest.Add(std::as_bytes(std::span(&result, 1))); };
+  for (proto::TokenId id = 0; id < kSamples; ++id) {
+    const double uniform = proto::GumbelUniform(/*seed=*/0, /*step=*/0, id);
+    add(proto::GumbelOf(uniform));
+    add(std::exp(-32 * uniform));
+  }
+  return fmt::format("{:016x}", digest.value());
+}
+
 }  // namespace
+
+coordinator::RunSettings ArithmeticSettingsOf(const shard::AgreedArithmetic& arithmetic,
+                                              const proto::ModelConfig& config) {
+  const bool has_lm_head = !config.read_head.has_value();
+  return {
+      {"--dtype", std::string(shard::Name(arithmetic.products.layers))},
+      {kKernelSet, std::string(shard::BestKernelSet(arithmetic.features).name)},
+      {kLibrary, shard::RoundingLibrary(arithmetic.products, has_lm_head)},
+      {"the version of Highway", shard::HighwayVersion()},
+      {"the bits of the C library's exp and log", config.is_embedder() ? "" : ExpAndLogBits()},
+      {"the version of scorecast", SCORECAST_VERSION},
+  };
+}
+
+std::string KernelsOf(const coordinator::RunSettings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) {
+    if ((name == kKernelSet || name == kLibrary) && !value.empty()) {
+      text += (text.empty() ? "" : ", ") + value;
+    }
+  }
+  return text;
+}
 
 coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& engine) {
   const coordinator::ServerOptions& options = engine.server_options();
   const coordinator::ChunkOptions& chunks = options.chunks;
-  return {
-      {"the model's fingerprint", ModelFingerprint(flags.model)},
-      {"--dtype", engine.dtype()},
-      {"--kernel", engine.kernels()},
+  coordinator::RunSettings settings = {
+      {"the model's fingerprint", ModelFingerprint(flags.model, engine.config())},
       {"the number of ranks",
        flags.rank_invariant ? "any, by --rank-invariant" : std::to_string(engine.ranks())},
       {"the head of the model",
@@ -136,6 +180,8 @@ coordinator::RunSettings RunSettingsOf(const EngineFlags& flags, const Engine& e
                                                                                : "shared"},
       {"--max-chunk-len", std::to_string(chunks.max_chunk_len)},
   };
+  std::ranges::copy(engine.arithmetic_settings(), std::back_inserter(settings));
+  return settings;
 }
 
 std::string FingerprintOf(const coordinator::RunSettings& settings) {

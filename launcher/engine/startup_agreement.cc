@@ -62,4 +62,14 @@ void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags,
                               " and its modules differ from rank 0's: " + head}});
 }
 
+void AgreeOnSettings(const proto::Communicator& group, const coordinator::RunSettings& settings) {
+  std::vector<Fingerprint> fingerprints;
+  for (const auto& [name, value] : settings) {
+    const std::string of_root = group.AllGather(value).front();
+    fingerprints.push_back(
+        {name, proto::DigestOf(value), name + " is " + value + ", and rank 0 has " + of_root});
+  }
+  proto::AgreeOn(group, fingerprints);
+}
+
 }  // namespace scorecast::launcher

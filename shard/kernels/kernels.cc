@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <hwy/highway.h>
+
 namespace scorecast::shard {
 
 extern const Kernels kGenericKernels;
@@ -38,5 +40,10 @@ const KernelSet& BestKernelSet(CpuFeatures features) {
 }
 
 const Kernels& KernelsFor(CpuFeatures features) { return *BestKernelSet(features).kernels; }
+
+std::string HighwayVersion() {
+  return std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." +
+         std::to_string(HWY_PATCH);
+}
 
 }  // namespace scorecast::shard

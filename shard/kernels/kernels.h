@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "shard/kernels/attention_kernels.h"
@@ -100,5 +101,8 @@ const KernelSet& BestKernelSet(CpuFeatures features);
 
 /// The kernels of that set. They run on this CPU if it has `features`.
 const Kernels& KernelsFor(CpuFeatures features);
+
+/// The version of Google Highway, whose vectors the kernels are written with: "1.0.3".
+std::string HighwayVersion();
 
 }  // namespace scorecast::shard

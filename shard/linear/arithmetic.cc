@@ -98,6 +98,19 @@ ArithmeticChoice ChooseArithmeticOfEngine(CpuFeatures features, std::optional<Pr
                           });
 }
 
+std::string RoundingLibrary(const ArithmeticChoice& choice, bool has_lm_head) {
+  const bool layers_round = choice.layers != Precision::kInt8;
+  if (!layers_round && !has_lm_head) {
+    return "";
+  }
+  const BackendEntry& entry = layers_round ? *choice.layer_backend : *choice.lm_head_backend;
+  std::string text(entry.name);
+  if (entry.variant != nullptr) {
+    text += " " + entry.variant(layers_round ? choice.layers : choice.lm_head);
+  }
+  return text;
+}
+
 Arithmetic::Arithmetic(const Kernels& kernels, const ArithmeticChoice& choice, int threads)
     : choice_(choice),
       attention_(choice.layers == Precision::kFloat32 ? kernels.attention_f32

@@ -57,6 +57,13 @@ ArithmeticChoice ChooseArithmeticOfEngine(
     CpuFeatures features, std::optional<Precision> layers,
     const std::function<bool(bool here)>& on_every_rank = std::identity());
 
+/// The library whose products round, with its variant: "OpenBLAS 0.3.21 Haswell", or "scorecast".
+/// Products of the layers and of the lm-head that round have one precision, and so one library.
+/// Empty if no product rounds: sums of int8 are exact in every library, and a model may have no
+/// lm-head. (Weights of a shape without a kernel go to scorecast's products, which have no
+/// variant.)
+std::string RoundingLibrary(const ArithmeticChoice& choice, bool has_lm_head);
+
 /// The chosen backends. Keys and values are bfloat16 unless the layers are float32.
 class Arithmetic {
  public:

@@ -38,9 +38,11 @@ constexpr ProductNeeds kScorecastProducts[] = {
 constexpr ProductNeeds kOpenBlasProducts[] = {{kFloat32, {}}, {kBfloat16, {}}};
 
 constexpr BackendEntry kBackends[] = {
-    {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>},
+    {"oneDNN", kOneDnnProducts, &OneDnnBackend::PassesCheck, &Make<OneDnnBackend>,
+     /*held_type=*/nullptr, &OneDnnBackend::Variant},
     {"scorecast", kScorecastProducts, nullptr, &Make<PackedBackend>, &PanelType},
-    {"OpenBLAS", kOpenBlasProducts, nullptr, &Make<OpenBlasBackend>},
+    {"OpenBLAS", kOpenBlasProducts, nullptr, &Make<OpenBlasBackend>, /*held_type=*/nullptr,
+     &OpenBlasBackend::Variant},
 };
 
 }  // namespace

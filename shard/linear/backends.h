@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "shard/checkpoint/tensor_view.h"
@@ -34,6 +35,11 @@ struct BackendEntry {
   /// The type in which the backend keeps weights that have the type `stored` in the checkpoint; not
   /// called for int8. Null if the backend always keeps them in the type of the precision.
   Dtype (*held_type)(Precision precision, Dtype stored) = nullptr;
+
+  /// What the bits of the backend's products depend on besides the kernel set: its version, and the
+  /// instructions that it has chosen, such as "0.3.21 Haswell". Not called for int8. Null if there
+  /// is nothing.
+  std::string (*variant)(Precision precision) = nullptr;
 
   /// Whether the backend has products of `precision` on this CPU if only `features` may be used.
   bool supports(Precision precision, CpuFeatures features) const;

@@ -70,6 +70,12 @@ class OneDnnWeight : public PackedWeight {
   std::vector<OneDnnChunk> chunks_;
 };
 
+std::string OneDnnVersion() {
+  const dnnl_version_t* version = dnnl_version();
+  return std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->patch);
+}
+
 }  // namespace
 
 void LimitOneDnn(CpuFeatures features) {
@@ -93,10 +99,12 @@ bool OneDnnBackend::PassesCheck(Precision precision) {
   return OneDnnProduct(precision, kCheckedWidth, kCheckedDepth, 1).is_usable();
 }
 
+std::string OneDnnBackend::Variant(Precision precision) {
+  return OneDnnVersion() + " " + OneDnnProduct(precision, kCheckedWidth, kCheckedDepth, 1).kernel();
+}
+
 std::string OneDnnBackend::Description(Precision precision) const {
-  const dnnl_version_t* version = dnnl_version();
-  std::string text = std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
-                     std::to_string(version->patch);
+  const std::string text = OneDnnVersion();
   for (const auto& [shape, product] : products_) {
     if (std::get<Precision>(shape) == precision && product->is_usable()) {
       return text + " " + product->kernel();

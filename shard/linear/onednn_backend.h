@@ -28,6 +28,10 @@ class OneDnnBackend : public GemmBackend {
   /// limit of LimitOneDnn or ONEDNN_MAX_CPU_ISA.
   static bool PassesCheck(Precision precision);
 
+  /// The version of oneDNN and its kernel for products of a precision that passes the check, whose
+  /// name has the kernel's instructions: "2.6.3 brgemm:avx512_core_bf16".
+  static std::string Variant(Precision precision);
+
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
   /// By our own kernels, because oneDNN computes each block by itself. With AMX if oneDNN uses it.

@@ -97,6 +97,10 @@ OneDnnProduct::OfRows OneDnnProduct::Make(std::int64_t rows, int threads) {
   const DataType result = precision_ == Precision::kInt8 ? DataType::s32 : DataType::f32;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+#if DNNL_VERSION_MAJOR > 2 || DNNL_VERSION_MINOR >= 5
+  // ONEDNN_DEFAULT_FPMATH_MODE in the environment must not let float32 be rounded to bfloat16.
+  attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
+#endif
   const dnnl::memory::desc x({rows, in_}, InputType(precision_), dnnl::memory::format_tag::ab);
   const dnnl::memory::desc y({rows, width_}, result, dnnl::memory::format_tag::ab);
   const dnnl::memory::desc weight =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <utility>
 
 #include <cblas.h>
@@ -65,6 +66,18 @@ OpenBlasBackend::OpenBlasBackend(const Kernels& kernels, int threads)
     : kernels_(kernels), scratch_(static_cast<std::size_t>(threads)) {
   // Our own pool distributes the work.
   openblas_set_num_threads(1);
+}
+
+std::string OpenBlasBackend::Variant(Precision /*precision*/) {
+  // "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64". What follows the version and
+  // is not the core says how calls are divided among threads, and there is only one.
+  constexpr std::string_view kName = "OpenBLAS ";
+  std::string_view config = openblas_get_config();
+  if (config.starts_with(kName)) {
+    config.remove_prefix(kName.size());
+    config = config.substr(0, config.find(' '));
+  }
+  return std::string(config) + " " + openblas_get_corename();
 }
 
 std::string OpenBlasBackend::Description(Precision /*precision*/) const {

@@ -16,6 +16,9 @@ class OpenBlasBackend : public GemmBackend {
  public:
   OpenBlasBackend(const Kernels& kernels, int threads);
 
+  /// The version and the core whose kernels OpenBLAS has chosen: "0.3.21 Haswell".
+  static std::string Variant(Precision precision);
+
   std::unique_ptr<PackedWeight> Pack(Precision precision, const WeightSource& source,
                                      ThreadPool& pool) override;
   std::string Description(Precision precision) const override;

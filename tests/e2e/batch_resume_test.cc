@@ -397,6 +397,51 @@ TEST(BatchRuns, OtherSettingsAreRefusedAndThreadsAreFree) {
   EXPECT_EQ(ReadFile(job.output), before);
 }
 
+#if defined(__x86_64__)
+
+// As on a host with another CPU, for which OpenBLAS has other kernels.
+TEST(BatchRuns, OtherKernelsOfALibraryAreRefusedIfItComputes) {
+  const auto run = [](const Job& job, const std::string& core, const std::string& kernels) {
+    Command command = job.CommandLine({"--kernel", kernels});
+    command.environment.emplace_back("OPENBLAS_CORETYPE", core);
+    return testing::Run(command);
+  };
+  const Job job(50, "out.jsonl", 0);
+  EXPECT_EQ(run(job, "Nehalem", "generic").exit_code, kSomeFailed);
+  const std::string before = ReadFile(job.output);
+  const ProcessResult refused = run(job, "Prescott", "generic");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, ::testing::ContainsRegex(
+                               "cannot go on: the library of products was OpenBLAS [0-9.]+ Nehalem "
+                               "and is OpenBLAS [0-9.]+ Prescott; give --restart"));
+  EXPECT_EQ(run(job, "Nehalem", "generic").exit_code, kSomeFailed);
+  EXPECT_EQ(ReadFile(job.output), before);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    const Job other(50, "out.jsonl", 0);
+    EXPECT_EQ(run(other, "Nehalem", "avx2").exit_code, kSomeFailed);
+    EXPECT_EQ(run(other, "Prescott", "avx2").exit_code, kSomeFailed) << "OpenBLAS does not compute";
+  }
+}
+
+#if defined(__GLIBC__)
+
+// As on a host with an older CPU, for which glibc has other variants of exp and log.
+TEST(BatchRuns, OtherBitsOfTheCLibraryAreRefused) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    GTEST_SKIP() << "this CPU has no FMA either";
+  }
+  const Job job(50, "out.jsonl", 0);
+  EXPECT_EQ(testing::Run(job.CommandLine()).exit_code, kSomeFailed);
+  Command command = job.CommandLine();
+  command.environment.emplace_back("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2");
+  const ProcessResult refused = testing::Run(command);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("cannot go on: the bits of the C library's exp and log was "));
+}
+
+#endif
+#endif
+
 TEST(BatchRuns, AnEditedModelIsRefusedAndAnotherPathIsFree) {
   Job job(20, "out.jsonl", 0);
   job.model = job.dir / "first";

@@ -1,6 +1,7 @@
 // Keys of a real service: what is refused before the port opens, who is let in, and what the
 // holders of keys do not share.
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ using coordinator::Post;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -164,6 +166,20 @@ TEST(ServeKeys, AFrontHasAKeyOfItsOwn) {
   EXPECT_NE(hello.kernel_set(), "");
   EXPECT_EQ(hello_of({"--dtype", "f32"}).fingerprint(), hello.fingerprint());
   EXPECT_NE(hello_of({"--dtype", "f32", "--one-by-one"}).fingerprint(), hello.fingerprint());
+#if defined(__x86_64__)
+  // Fronts use only services together whose libraries compute with the same kernels.
+  const auto with_core = [&](const char* core) {
+    setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/1);
+    v1::HelloReply with = hello_of({"--dtype", "f32", "--kernel", "generic"});
+    unsetenv("OPENBLAS_CORETYPE");
+    return with;
+  };
+  const v1::HelloReply nehalem = with_core("Nehalem");
+  const v1::HelloReply prescott = with_core("Prescott");
+  EXPECT_THAT(nehalem.kernel_set(), MatchesRegex("generic, OpenBLAS [0-9.]+ Nehalem"));
+  EXPECT_THAT(prescott.kernel_set(), MatchesRegex("generic, OpenBLAS [0-9.]+ Prescott"));
+  EXPECT_NE(nehalem.fingerprint(), prescott.fingerprint());
+#endif
 }
 
 }  // namespace serve_keys_test

@@ -47,8 +47,8 @@ class StartupAgreement : public ::testing::Test {
 
   /// Runs them, and returns the line with which they end.
   std::string Refusal(const std::vector<std::string>& second_flags,
-                      const std::string& second_program = kScorecastProgram) const {
-    const ProcessResult result = RunTwo({second_program}, second_flags);
+                      const std::vector<std::string>& second_program = {kScorecastProgram}) const {
+    const ProcessResult result = RunTwo(second_program, second_flags);
     EXPECT_FALSE(result.timed_out);
     EXPECT_EQ(result.exit_code, 1);
     std::string refusal;
@@ -121,8 +121,30 @@ TEST_F(StartupAgreement, AnotherBuild) {
   std::string program = ReadFile(other);
   ChangeBuildId(program);
   WriteFile(other, program);
-  EXPECT_THAT(Refusal({"--model", model_}, other), HasSubstr("runs another build of scorecast"));
+  EXPECT_THAT(Refusal({"--model", model_}, {other}), HasSubstr("runs another build of scorecast"));
 }
+
+#if defined(__x86_64__)
+
+/// A program that finds other kernels of OpenBLAS, as on a host with an older CPU.
+const std::vector<std::string> kWithOlderKernels = {"env", "OPENBLAS_CORETYPE=Prescott",
+                                                    kScorecastProgram};
+
+TEST_F(StartupAgreement, OtherKernelsOfALibrary) {
+  EXPECT_THAT(Refusal({"--model", model_, "--kernel", "generic"}, kWithOlderKernels),
+              ContainsRegex("the library of products is OpenBLAS [0-9.]+ Prescott, and rank 0 has "
+                            "OpenBLAS [0-9.]+ [A-Za-z0-9]+$"));
+}
+
+TEST_F(StartupAgreement, KernelsOfALibraryThatComputesNothingAreFree) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    GTEST_SKIP() << "OpenBLAS computes on this CPU";
+  }
+  const ProcessResult result = RunTwo(kWithOlderKernels, {"--model", model_, "--kernel", "avx2"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+#endif
 
 }  // namespace startup_agreement_test
 }  // namespace scorecast::testing

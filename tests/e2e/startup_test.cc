@@ -157,6 +157,16 @@ TEST_F(Startup, KeysThatNobodyReadsAndKeysThatAreRefused) {
                                         "loaded as if the file had no such key\n"));
 }
 
+TEST_F(Startup, AnAdapterBesideTheWeightsIsNamedOnce) {
+  const std::string line = "warning: adapter_config.json: the adapter is not applied";
+  const auto log = [&] { return RunWith(model_, {}, 2).err; };
+  EXPECT_THAT(log(), ::testing::Not(HasSubstr("adapter")));
+  WriteFile(model_ / "adapter_config.json", R"({"peft_type":"LORA"})");
+  const std::string err = log();
+  EXPECT_THAT(err, HasSubstr("adapter_config.json: the adapter is not applied"));
+  EXPECT_EQ(err.find("adapter"), err.rfind("adapter_config.json")) << err;
+}
+
 TEST_F(Startup, TheDelimiter) {
   const auto flag = [](const std::string& value) {
     return std::vector<std::string>{"--multi-item-scoring-delimiter", value};

@@ -89,9 +89,14 @@ class Reader {
 
 }  // namespace
 
-Decoder ReadDecoder(const JsonCursor& decoder) {
+Decoder ReadDecoder(const std::optional<JsonCursor>& decoder) {
+  if (!decoder) {
+    std::vector<Decoder::Step> steps;
+    steps.emplace_back(Decoder::Spaces{});
+    return Decoder(std::move(steps));
+  }
   Reader reader;
-  ForEachStep(decoder, "decoders", [&](const JsonCursor& step) { reader.Add(step); });
+  ForEachStep(*decoder, "decoders", [&](const JsonCursor& step) { reader.Add(step); });
   return std::move(reader).Finish();
 }
 

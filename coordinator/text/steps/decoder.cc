@@ -179,6 +179,13 @@ Tokens Apply(const Decoder::ByteLevel& /*step*/, const Tokens& tokens) {
   return {ReplaceInvalidUtf8(bytes)};
 }
 
+Tokens Apply(const Decoder::Spaces& /*step*/, Tokens tokens) {
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    tokens[i].insert(0, " ");
+  }
+  return tokens;
+}
+
 }  // namespace
 
 std::string Decoder::Decode(std::vector<std::string> tokens) const {

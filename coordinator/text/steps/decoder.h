@@ -50,8 +50,10 @@ class Decoder {
   /// The tokens are spelled in the alphabet of byte-level BPE (see byte_alphabet.h). Joins their
   /// bytes. Bytes that are not valid UTF-8 become U+FFFD.
   struct ByteLevel {};
-  using Step =
-      std::variant<Replace, ByteFallback, Fuse, Strip, Metaspace, WordPiece, WordEnds, ByteLevel>;
+  /// Puts a space before each token but the first one.
+  struct Spaces {};
+  using Step = std::variant<Replace, ByteFallback, Fuse, Strip, Metaspace, WordPiece, WordEnds,
+                            ByteLevel, Spaces>;
 
   explicit Decoder(std::vector<Step> steps) : steps_(std::move(steps)) {}
 

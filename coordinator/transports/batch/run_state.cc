@@ -17,8 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-/// Format 1 had no digest of the output and no checksums of the weights.
-constexpr int kFormat = 2;
+/// Format 1 had no digest of the output and no checksums of the weights. Format 2 did not say which
+/// versions and kernels of libraries computed.
+constexpr int kFormat = 3;
 constexpr int kHex = 16;
 
 /// Readers of JSON may round numbers beyond 2^53, so digests and seeds are texts.

@@ -1,20 +1,26 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "coordinator/text/files/tokenizer_config.h"
 #include "coordinator/text/tokenizer.h"
+#include "coordinator/text/tokenizer_json.h"
 #include "tests/reference/directories.h"
 
 namespace scorecast::coordinator {
 
 /// Small tokenizers of tests/coordinator/text/data: SentencePiece, byte-level BPE, and BPE and
-/// Unigram with each kind of decoder.
+/// Unigram with each kind of decoder and without one.
 inline std::vector<std::string> SmallTokenizers() {
   return {"sentencepiece-bpe",
           "sentencepiece-unigram",
@@ -31,12 +37,23 @@ inline std::vector<std::string> SmallTokenizers() {
           "metaspace-always",
           "unigram-first",
           "unigram-precompiled",
-          "unigram-never"};
+          "unigram-never",
+          "nfc-without-decoder",
+          "llama2-without-decoder"};
 }
 
 inline std::unique_ptr<Tokenizer> SmallTokenizer(const std::string& name) {
-  return LoadTokenizer(std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" /
-                       "data" / name);
+  const std::filesystem::path data =
+      std::filesystem::path(reference::kTestsDirectory) / "coordinator" / "text" / "data";
+  const std::size_t end = name.find("-without-decoder");
+  if (end == std::string::npos) {
+    return LoadTokenizer(data / name);
+  }
+  const std::filesystem::path directory = data / name.substr(0, end);
+  std::ifstream file(directory / "tokenizer.json");
+  nlohmann::json document = nlohmann::json::parse(file);
+  document["decoder"] = nullptr;
+  return ReadTokenizerJson(document, LoadTokenizerConfig(directory), name);
 }
 
 /// The name of a test with a tokenizer's name as its parameter.

@@ -178,11 +178,41 @@ TEST(BodyReader, LabelsForAllOrForEach) {
 TEST(BodyReader, IntegersOf64Bits) {
   EXPECT_EQ(Text(R"(,"whole":18446744073709551615)"), "whole: 18446744073709551615");
   EXPECT_EQ(Fault(R"(,"whole":-1)"), "wrong_type whole");
-  EXPECT_EQ(Fault(R"(,"whole":1.0)"), "wrong_type whole");
   EXPECT_EQ(Fault(R"(,"integer":9223372036854775808)"), "wrong_type integer");
   EXPECT_EQ(Text(R"(,"integer":-5)"), "integer: -5");
   EXPECT_EQ(Text(R"(,"integer":11)"), "integer: 10");
   EXPECT_EQ(Text(R"(,"integer":1000)"), "integer: 1000") << "out of range";
+}
+
+// As JSON Schema 2020-12 has it.
+TEST(BodyReader, AWholeNumberIsAnIntegerHoweverItIsWritten) {
+  for (const char* eight : {"8", "8.0", "8e0", "80e-1", "0.8E+1"}) {
+    const std::string text = eight;
+    EXPECT_EQ(Text(R"(,"integer":)" + text), "integer: 8") << text;
+    EXPECT_EQ(Text(R"(,"whole":)" + text), "whole: 8") << text;
+    EXPECT_EQ(Text(R"(,"value":)" + text), "value { integer: 8 }") << text;
+    EXPECT_EQ(Text(R"(,"labels":[)" + text + "]"), "labels { for_all { ids: 8 } }") << text;
+    EXPECT_EQ(Text(R"(,"items":["x",[)" + text + "]]"),
+              R"(items { text: "x" } items { ids { ids: 8 } })")
+        << text;
+    EXPECT_EQ(Text(R"(,"integer":8,"whole_number":)" + text), "integer: 8") << text;
+  }
+  EXPECT_EQ(Text(R"(,"integer":11.0)"), "integer: 10") << "as 11";
+  EXPECT_EQ(Text(R"(,"integer":-0.0)"), "");
+  EXPECT_EQ(Text(R"(,"whole":-0)"), "");
+  EXPECT_EQ(Text(R"(,"integer":-9223372036854775808.0)"), "integer: -9223372036854775808");
+  EXPECT_EQ(Text(R"(,"whole":18446744073709549568.0)"), "whole: 18446744073709549568");
+  for (const char* other : {"6000.5", "1e-1", "-0.5", "9223372036854775808.0", "1e19", "1e300"}) {
+    EXPECT_EQ(Fault(R"(,"integer":)" + std::string(other)), "wrong_type integer") << other;
+  }
+  for (const char* other : {"6000.5", "-1.0", "18446744073709551616", "18446744073709551615.0"}) {
+    EXPECT_EQ(Fault(R"(,"whole":)" + std::string(other)), "wrong_type whole") << other;
+  }
+  EXPECT_EQ(Read(Body(R"(,"integer":6000.5)")).notes.error().message,
+            "integer must be an integer of at most 64 bits.");
+  EXPECT_EQ(Fault(R"(,"labels":[1,4294967296.0])"), "id_out_of_range labels[1]");
+  EXPECT_EQ(Fault(R"(,"labels":[1.5])"), "wrong_type labels[0]");
+  EXPECT_EQ(Fault(R"(,"flag":1.0)"), "wrong_type flag");
 }
 
 TEST(BodyReader, EmptyListsAreNoted) {

@@ -195,7 +195,7 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
       {"/pre_tokenizer", split({{"String", ""}}, "Isolated"), "pattern.String: must not be empty"},
       {"/pre_tokenizer", split({{"Glob", "*"}}, "Isolated"), "\"Regex\" is missing"},
       {"/pre_tokenizer", split({{"Regex", "a"}}, "Shaken"), R"("Shaken" is not supported)"},
-      {"/decoder", nullptr, "\"decoder\" is missing"},
+      {"/decoder", 7, "decoder: not an object"},
       {"/decoder", {{"type", "BPEDecoder"}}, R"(decoder.type: "BPEDecoder")"},
       {"/post_processor", {{"type", "Pairs"}}, R"(post_processor.type: "Pairs")"},
       {"/post_processor",
@@ -237,6 +237,30 @@ TEST_F(TokenizerLoad, WhatIsBrokenOrNotSupportedIsNamed) {
     Write("tokenizer.json", document.dump());
     ExpectFailure("tokenizer.json", fault.what);
   }
+}
+
+// Expected are texts of Tokenizer.from_file (tokenizers 0.23.3).
+TEST_F(TokenizerLoad, WithoutADecoderSpacesStandBetweenTokens) {
+  const auto expect = [&](const std::string& name, const Ids& ids, const std::string& text) {
+    json document = json::parse(ReadFile(kData / name / "tokenizer.json"));
+    for (const bool is_null : {true, false}) {
+      document.erase("decoder");
+      if (is_null) {
+        document["decoder"] = nullptr;
+      }
+      Write("tokenizer.json", document.dump());
+      const std::unique_ptr<Tokenizer> tokenizer = LoadTokenizer(directory_.path());
+      EXPECT_EQ(tokenizer->Encode("Hello, wörld again!"), ids) << name;
+      EXPECT_EQ(tokenizer->Decode(ids), text) << name;
+      EXPECT_EQ(tokenizer->Decode({}), "") << name;
+    }
+  };
+  expect(kWordPiece, {498, 602, 75, 16, 613, 69, 53, 46, 59, 47, 408, 6},
+         "he ##ll ##o , wor ##l ##d a ##g ##a ##in !");
+  expect("nfc", {39, 68, 75, 289, 11, 263, 305, 81, 75, 67, 381, 70, 64, 257, 0},
+         "H e l lo , Ġw Ã¶ r l d Ġa g a in !");
+  expect("llama2", {466, 292, 298, 349, 261, 336, 315, 303, 298, 291, 420, 294, 288, 332, 259},
+         "▁H e l lo , ▁w ö r l d ▁a g a in !");
 }
 
 TEST_F(TokenizerLoad, WhatIsBrokenInOtherKindsIsNamed) {

@@ -84,7 +84,8 @@ TEST_F(LabelledLines, AboutHalfOfThemAreHeldOutWhateverTheirLabels) {
 
 TEST_F(LabelledLines, FaultsNameTheLine) {
   EXPECT_THAT(FaultOf(""), EndsWith(" has no lines"));
-  EXPECT_THAT(FaultOf("\n{"), EndsWith(", line 2: The request is not JSON: it ends too soon, at column 2."));
+  EXPECT_THAT(FaultOf("\n{"),
+              EndsWith(", line 2: The request is not JSON: it ends too soon, at column 2."));
   EXPECT_THAT(FaultOf("[]"), EndsWith(", line 1: The request body must be a JSON object."));
   EXPECT_THAT(FaultOf(R"({"state":"x","questions":{},"level":1,"labels":{}})"),
               EndsWith(", line 1: level is not a field that is known."));
@@ -101,6 +102,9 @@ TEST_F(LabelledLines, FaultsNameTheLine) {
               EndsWith("labels.c must be one of the options of the choice, not \"z\""));
   EXPECT_THAT(FaultOfLabels(R"({"n":true,"c":"a","s":3})"),
               EndsWith("labels.s must be the index of a level of the score, from 0, not 3"));
+  EXPECT_THAT(FaultOfLabels(R"({"n":true,"c":"a","s":0.5})"),
+              EndsWith("labels.s must be the index of a level of the score, from 0, not 0.5"));
+  EXPECT_EQ(FaultOfLabels(R"({"n":true,"c":"a","s":2.0})"), "none");
   EXPECT_THAT(FaultOfLabels(R"({"n":true,"c":"a","s":0,"t":1})"),
               EndsWith("labels.t has no question"));
 }

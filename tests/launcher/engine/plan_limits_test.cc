@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/base/error.h"
 #include "proto/model/model_config.h"
 #include "proto/model/partition.h"
 #include "shard/attention/kv_store.h"
@@ -75,6 +76,42 @@ TEST(BuffersForTexts, LeaveMemoryFree) {
   expect(4, 2, 1);
   expect(2, 1, 0);
   expect(0, 0, 0);
+}
+
+// Of 12 query heads on 5 ranks, the second rank has those numbered 3 to 5. Four of them share a K/V
+// head, so it has two of these, and all other ranks have one.
+TEST(CachedPages, FitIntoTheMemoryOfTheRankWithTheMostHeads) {
+  constexpr int kRanks = 5;
+  proto::ModelConfig config = ModelOf(4096);
+  config.bidirectional = false;
+  config.hidden_size = 96;
+  config.num_attention_heads = 12;
+  config.num_key_value_heads = 3;
+  config.head_dim = 8;
+  const auto partition = [&](int rank) { return proto::MakePartition(config, rank, kRanks); };
+  ASSERT_EQ(partition(0).kv_heads.size(), 1);
+  ASSERT_EQ(partition(1).kv_heads.size(), 2);
+  EngineFlags flags;
+  flags.kv_cache_mb = 3;
+  const auto limits_within = [&](std::int64_t bytes) {
+    return MakeEngineLimits(flags, config, kWeights, kRanks, {.bytes = bytes, .ranks = kRanks});
+  };
+  const EngineLimits limits = limits_within(kPlenty);
+  EXPECT_EQ(limits.page_bytes, shard::KvStore::Bytes(sizeof(float), config.num_hidden_layers(),
+                                                     /*kv_heads=*/2, config.head_dim, kKvPageRows,
+                                                     /*pass_rows=*/0));
+  EXPECT_EQ(limits.cached_pages, (std::int64_t{3} << 20) / limits.page_bytes);
+  // What all ranks of a host need together fits into its memory, and with less memory it would not.
+  const auto needed = [&](const proto::PlanLimits& plan) {
+    std::int64_t bytes = (kRanks + 2) * plan.max_logit_bytes;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      bytes += shard::EstimateMemory(config, partition(rank), plan, kWeights).total();
+    }
+    return bytes;
+  };
+  flags.kv_cache_mb = 64;
+  const std::int64_t bytes = needed(limits_within(kPlenty).plan);
+  EXPECT_THROW(limits_within(bytes - 1), proto::StartupError);
 }
 
 }  // namespace plan_limits_test

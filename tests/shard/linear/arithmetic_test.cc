@@ -155,6 +155,27 @@ TEST(ChooseArithmetic, TakesTheFirstThatSupportsThePrecision) {
   expect({}, {kInt8, kF32}, any, any);
 }
 
+// The library and the kernels that it has chosen, as the log names them.
+TEST(RoundingLibrary, IsNamedWithItsVariant) {
+  const Kernels& kernels = KernelsFor(DetectCpuFeatures());
+  ArithmeticChoice choice;  // By OpenBLAS.
+  const std::string core = Arithmetic(kernels, choice, 1)
+                               .Description()
+                               .substr(std::string_view("f32 by OpenBLAS ").size());
+  EXPECT_THAT(RoundingLibrary(choice, true),
+              ::testing::AllOf(StartsWith("OpenBLAS 0."), ::testing::EndsWith(" " + core)));
+  EXPECT_EQ(RoundingLibrary(choice, false), RoundingLibrary(choice, true));
+  choice.layers = Precision::kInt8;
+  EXPECT_EQ(RoundingLibrary(choice, false), "") << "int8 is exact, and there is no lm-head";
+  EXPECT_THAT(RoundingLibrary(choice, true), StartsWith("OpenBLAS "));
+  choice.lm_head_backend = Entry("scorecast");
+  EXPECT_EQ(RoundingLibrary(choice, true), "scorecast");
+  if (OneDnnBackend::PassesCheck(Precision::kFloat32)) {
+    choice.lm_head_backend = Entry("oneDNN");
+    EXPECT_THAT(RoundingLibrary(choice, true), ::testing::ContainsRegex("^oneDNN [0-9.]+ brg"));
+  }
+}
+
 TEST(DefaultPrecision, IsBfloat16IfThereAreInstructionsForIt) {
   EXPECT_EQ(DefaultPrecision({}), Precision::kFloat32);
   for (const CpuFeatures features : {kHaswell, kAlderLake, kSkylakeX, kCascadeLake}) {

@@ -92,6 +92,30 @@ TEST(OneDnnProduct, Int8IsExact) {
   }
 }
 
+// With this mode, which ONEDNN_DEFAULT_FPMATH_MODE sets, oneDNN may round float32 to bfloat16. On
+// CPUs with AMX it does.
+TEST(OneDnnProduct, Float32StaysWhatItIsInEveryDefaultMode) {
+  if (!Supports(Precision::kFloat32)) {
+    GTEST_SKIP() << "this CPU, or what ONEDNN_MAX_CPU_ISA leaves of it, has no f32 by oneDNN";
+  }
+  const auto multiply = [] {
+    constexpr std::int64_t kWidth = 64;
+    constexpr std::int64_t kIn = 256;
+    const OneDnnProduct product(Precision::kFloat32, kWidth, kIn, 1);
+    const std::vector<float> x = SampleNumbers(kRowGranule * kIn);
+    const std::vector<float> w = SampleNumbers(kWidth * kIn);
+    std::vector<std::byte> buffer(static_cast<std::size_t>(product.packed_bytes()));
+    const dnnl::memory packed = product.Pack(w.data(), buffer.data());
+    std::vector<float> y(static_cast<std::size_t>(kRowGranule * kWidth));
+    product.Multiply(x.data(), kRowGranule, packed, y.data(), 0);
+    return y;
+  };
+  const std::vector<float> expected = multiply();
+  dnnl::set_default_fpmath_mode(dnnl::fpmath_mode::bf16);
+  EXPECT_EQ(multiply(), expected);
+  dnnl::set_default_fpmath_mode(dnnl::fpmath_mode::strict);
+}
+
 /// Packs nothing, and counts the calls of Pack.
 class CountingBackend : public GemmBackend {
  public:

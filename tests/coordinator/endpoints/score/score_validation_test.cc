@@ -91,12 +91,12 @@ TEST_F(ScoreValidation, WrongTypes) {
   ExpectRefused({}, "null", "wrong_type", "");
   ExpectRefused({}, R"({"query":7,"items":["a"])" + labels, "wrong_type", "query");
   ExpectRefused({}, R"({"query":{},"items":["a"])" + labels, "wrong_type", "query");
-  ExpectRefused({}, R"({"query":[1,2.0],"items":[[1]])" + labels, "wrong_type", "query[1]");
+  ExpectRefused({}, R"({"query":[1,2.5],"items":[[1]])" + labels, "wrong_type", "query[1]");
   ExpectRefused({}, R"({"query":[true],"items":[[1]])" + labels, "wrong_type", "query[0]");
   ExpectRefused({}, R"({"query":"a","items":42)" + labels, "wrong_type", "items");
   ExpectRefused({}, R"({"query":"a","items":["b",4])" + labels, "wrong_type", "items[1]");
   ExpectRefused({}, R"({"query":[1],"items":[[1],[2,"3"]])" + labels, "wrong_type", "items[1][1]");
-  ExpectRefused({}, R"({"query":[1],"items":[[1e2]])" + labels, "wrong_type", "items[0][0]");
+  ExpectRefused({}, R"({"query":[1],"items":[[1e-2]])" + labels, "wrong_type", "items[0][0]");
   ExpectRefused({}, R"({"query":[1],"items":[[[1]]])" + labels, "wrong_type", "items[0][0]");
   ExpectRefused({}, Ids(R"("label_token_ids":"bad")"), "wrong_type", "label_token_ids");
   ExpectRefused({}, Ids(R"("label_token_ids":[5,"6"])"), "wrong_type", "label_token_ids[1]");
@@ -316,7 +316,8 @@ TEST_F(ScoreValidation, ExtractionToken) {
                     "score_extraction_token", "Token ID " + std::string(outside));
     }
     ExpectRefused(server, ids("[[3]]", "2147483648"), "id_out_of_range", "score_extraction_token");
-    for (const char* other : {"3.0", "[3]", "true"}) {
+    ExpectAccepted(server, ids("[[3]]", "3.0"));
+    for (const char* other : {"3.5", "[3]", "true"}) {
       ExpectRefused(server, ids("[[3]]", other), "wrong_type", "score_extraction_token",
                     "a string or a token id");
     }

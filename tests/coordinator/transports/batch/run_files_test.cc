@@ -333,9 +333,9 @@ TEST_P(RunFilesTest, AStateFileThatCannotBeUsedIsNamedWithWhatToDo) {
                                Not(HasSubstr("exception"))));
   }
   std::string old = state;
-  old.replace(old.find("\"format\": 2"), 11, "\"format\": 1");
+  old.replace(old.find("\"format\": 3"), 11, "\"format\": 2");
   Write(state_path, old);
-  EXPECT_THAT(Fault(), AllOf(HasSubstr(state_path + " has format 1 and not 2"),
+  EXPECT_THAT(Fault(), AllOf(HasSubstr(state_path + " has format 2 and not 3"),
                              HasSubstr("that began the run (b), or give --restart")));
   std::filesystem::remove(state_path);
   std::filesystem::create_directory(state_path);

@@ -83,8 +83,8 @@ TEST(RunState, ABrokenTextIsDescribedInPlainWords) {
 }
 
 TEST(RunState, AStateOfAnotherVersionNamesTheBuildThatGoesOn) {
-  EXPECT_EQ(FaultOfState("\"format\": 2", "\"format\": 1"),
-            "has format 1 and not 2: go on with the build of scorecast that began the run "
+  EXPECT_EQ(FaultOfState("\"format\": 3", "\"format\": 2"),
+            "has format 2 and not 3: go on with the build of scorecast that began the run "
             "(0.1.0 abc)");
 }
 
