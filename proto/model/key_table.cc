@@ -136,6 +136,20 @@ KeyFinding Judge(const KeyRow& row, std::string_view key, const Json& value) {
   return {row.use, std::string(row.use == KeyUse::kRefused ? row.sentence : row.why)};
 }
 
+void EraseRefused(Json& object, const KeyTable& table) {
+  for (auto member = object.begin(); member != object.end();) {
+    const KeyRow* found = FindRow(table, member.key(), /*family=*/nullptr);
+    const KeyRow& row = found == nullptr ? table.others : *found;
+    if (row.members != nullptr && member->is_object() && !member->empty()) {
+      EraseRefused(*member, *row.members);
+    } else if (Judge(row, member.key(), *member).use == KeyUse::kRefused) {
+      member = object.erase(member);
+      continue;
+    }
+    ++member;
+  }
+}
+
 void ForEachKey(const Json& value, const KeyTable& table, const Family* family,
                 const KeyVisitor& visit) {
   if (value.is_object()) {

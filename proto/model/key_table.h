@@ -150,4 +150,7 @@ void ForEachKey(const Json& value, const KeyTable& table, const Family* family,
                 const std::function<void(const std::string& path, const Json& value,
                                          const KeyRow& row)>& visit);
 
+/// Erases the keys that ForEachKey visits and that are refused for each family.
+void EraseRefused(Json& object, const KeyTable& table);
+
 }  // namespace scorecast::proto

@@ -19,8 +19,10 @@ extern const KeyTable kChatTemplateKeys;
 
 extern const KeyTable kSentenceConfigKeys;       ///< sentence_bert_config.json
 extern const KeyTable kSentenceConfigAloneKeys;  ///< The same, if there is no modules.json.
-extern const KeyTable kSentenceOptionsKeys;      ///< config_sentence_transformers.json
-extern const KeyTable kModuleListKeys;           ///< modules.json
+/// `processing_kwargs.chat_template` there. Other keys are variables of the template.
+extern const KeyTable kChatArgumentKeys;
+extern const KeyTable kSentenceOptionsKeys;  ///< config_sentence_transformers.json
+extern const KeyTable kModuleListKeys;       ///< modules.json
 
 /// The keys of the config.json of a module; null if its type, of which this is the last part, is
 /// not known.

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "proto/model/config_fields.h"
 
@@ -12,13 +12,23 @@ namespace scorecast::proto {
 
 /// sentence-transformers' sentence_bert_config.json, or the file that has its name in an old
 /// directory (sentence_roberta_config.json, …): the first one that is not an empty object. Nullopt
-/// if there is none. Throws StartupError if one cannot be read.
+/// if there is none.
 std::optional<std::filesystem::path> FindSentenceBertFile(const std::filesystem::path& model_dir);
+
+/// What that file says.
+struct SentenceBertFile {
+  std::filesystem::path path;
+  Json root;  ///< An object.
+};
+
+/// Reads the file without the keys that CheckModelKeys refuses: a model that has one of them is
+/// only loaded if --ignore-config-key names it. Throws StartupError if the file is malformed.
+std::optional<SentenceBertFile> ReadSentenceBertFile(const std::filesystem::path& model_dir);
 
 /// Replaces fields of a config.json by the arguments in `config_kwargs` of that file (`config_args`
 /// in old ones). As in sentence-transformers, it does not count without a modules.json. Returns how
 /// messages name the result: `origin`, and the file if it has arguments. Throws StartupError if it
-/// is malformed, or if an argument is not supported.
+/// is malformed.
 std::string ApplyConfigArguments(const std::filesystem::path& model_dir, const std::string& origin,
                                  Json& config);
 

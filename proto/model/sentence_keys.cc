@@ -15,43 +15,50 @@ constexpr std::string_view kHub = "the model's directory is given";
 constexpr std::string_view kSavedBy = "it says what wrote the file";
 constexpr std::string_view kFullWeights = "the full weights are read";
 
-// processing_kwargs: how a tokenizer is called.
+// processing_kwargs: how a tokenizer is called, or a chat template.
 
-constexpr std::array kTextRows = {
+constexpr std::string_view kTruncations =
+    R"([null, true, false, "longest_first", "only_first", "only_second", "do_not_truncate"])";
+constexpr std::string_view kPaddings = R"([true, false, "longest", "max_length", "do_not_pad"])";
+constexpr std::string_view kTensors = R"([null, "pt"])";
+
+constexpr std::array kCallRows = {
     Followed("max_length").As(ValueKind::kNumber),
     Followed("add_special_tokens").As(ValueKind::kBool),
-    Followed("truncation")
-        .Only("[null, true, false, \"longest_first\", \"do_not_truncate\"]",
-              "supported are true, false, \"longest_first\" and \"do_not_truncate\""),
-    NoEffect("padding padding_side pad_to_multiple_of", "no text is padded"),
-    NoEffect("return_tensors return_length return_offsets_mapping return_special_tokens_mask "
-             "verbose",
+    Followed("truncation").Only(kTruncations),
+    Followed("padding").Only(kPaddings),
+    Followed("padding_side").Only(R"([null, "left", "right"])"),
+    Refused("return_tensors", kTensors, "the model takes tensors"),
+    Refused("return_attention_mask", "[null, true]", "the model takes a mask"),
+    Refused("return_token_type_ids", "[null]", "tokenizer_config.json says it"),
+    Refused("is_split_into_words return_overflowing_tokens split_special_tokens", "[null, false]"),
+    NoEffect("pad_to_multiple_of", "no text is padded"),
+    NoEffect("return_length return_offsets_mapping return_special_tokens_mask verbose",
              "it says what else the tokenizer returns"),
     NoEffect("stride", "what is cut off is not computed"),
     // 0 keeps all rows of logits, of which the last one is read.
     NoEffect("logits_to_keep", "the last row is read"),
 };
-constexpr KeyTable kTextKeys = ClosedTable(
-    kTextRows, "not supported (supported are max_length, add_special_tokens and truncation)");
+constexpr KeyTable kCallKeys =
+    ClosedTable(kCallRows,
+                "not supported (supported are max_length, truncation, add_special_tokens and "
+                "padding)");
 
-constexpr std::array kCommonRows = {
-    NoEffect("padding padding_side pad_to_multiple_of", "no text is padded"),
-    NoEffect("return_tensors verbose", "it says what else the tokenizer returns"),
+constexpr std::array kChatArgumentRows = {
+    Followed("max_length").As(ValueKind::kNumber),
+    Followed("truncation").Only(kTruncations),
+    Followed("padding").Only(kPaddings),
+    Followed("add_generation_prompt continue_final_message restore_suffix").As(ValueKind::kBool),
+    Refused("return_tensors", kTensors, "the model takes tensors"),
+    Refused("chat_template common_kwargs conversation documents tokenizer_kwargs tokenize tools "
+            "return_dict",
+            "[null]", "not supported"),
+    Refused("return_assistant_tokens_mask sanitize_control_tokens", "[null, false]"),
 };
-constexpr KeyTable kCommonKeys = ClosedTable(kCommonRows, "not supported: texts have it in text");
-
-constexpr std::array kChatTemplateArgumentRows = {
-    Refused("add_generation_prompt", "[null, false]", "not supported"),
-    Refused("restore_suffix", "[null, true]", "not supported"),
-    NoEffect("padding return_tensors", "no text is padded"),
-};
-constexpr KeyTable kChatTemplateArgumentKeys =
-    ClosedTable(kChatTemplateArgumentRows, "further variables of the template are not supported");
 
 constexpr std::array kProcessingRows = {
-    Followed("text").With(kTextKeys),
-    Followed("common").With(kCommonKeys),
-    Followed("chat_template").With(kChatTemplateArgumentKeys),
+    Followed("text common").With(kCallKeys),
+    Followed("chat_template").With(kChatArgumentKeys),
     NoEffect("image audio video", kOnlyTexts),
 };
 constexpr KeyTable kProcessingKeys = ClosedTable(kProcessingRows, kNoSuchKey);
@@ -79,12 +86,11 @@ constexpr KeyTable kModalitiesKeys = ClosedTable(kModalitiesRows, kOnlyTexts);
 // Arguments with which a model, its tokenizer and its configuration are loaded.
 
 constexpr std::array kHubRows = {
-    NoEffect("token revision cache_dir local_files_only subfolder trust_remote_code "
-             "force_download proxies",
+    NoEffect("token revision code_revision cache_dir local_files_only subfolder "
+             "trust_remote_code force_download proxies name_or_path",
              kHub),
 };
 constexpr KeyTable kHubKeys = OpenTable(kHubRows);
-constexpr std::string_view kNoSuchArgument = "not supported";
 
 constexpr std::array kModelArgumentRows = {
     NoEffect("attn_implementation experts_implementation use_kernels", "scorecast has its own"),
@@ -94,16 +100,41 @@ constexpr std::array kModelArgumentRows = {
              "it says how weights are read"),
     NoEffect("add_pooling_layer", "the pooler's output is not read"),
 };
-constexpr KeyTable kModelArgumentKeys = ClosedTable(kModelArgumentRows, kNoSuchArgument, &kHubKeys);
+constexpr KeyTable kModelArgumentKeys = ClosedTable(kModelArgumentRows, "not supported", &kHubKeys);
 
-// Other arguments are keys of the file that they override.
+// They count more than the file's own keys.
 constexpr std::array kTokenizerArgumentRows = {
+    Followed("chat_template"),
+    Followed("model_max_length").As(ValueKind::kNumber),
+    Followed("model_input_names").As(ValueKind::kStrings),
+    Followed("truncation_side").Only(R"([null, "left", "right"])"),
+    Followed("add_prefix_space do_lower_case split_special_tokens strip_accents "
+             "tokenize_chinese_chars")
+        .As(ValueKind::kBool),
+    NoEffect("padding_side", "no text is padded"),
+    NoEffect("clean_up_tokenization_spaces", "texts become tokens, not tokens texts"),
     NoEffect("use_fast", "there is one kind of tokenizer"),
 };
-constexpr KeyTable kHubAndTokenizerKeys{kHubRows, {}, &kTokenizerConfigKeys};
-constexpr KeyTable kTokenizerArgumentKeys =
-    ClosedTable(kTokenizerArgumentRows, kNoSuchArgument, &kHubAndTokenizerKeys);
-constexpr KeyTable kConfigArgumentKeys = ClosedTable(kHubRows, kNoSuchArgument, &kConfigKeys);
+constexpr KeyTable kTokenizerArgumentKeys = ClosedTable(
+    kTokenizerArgumentRows, "not supported: write it to tokenizer_config.json", &kHubKeys);
+
+// transformers sets arguments after it has derived other fields, so a field from which others are
+// derived is not followed.
+constexpr std::array kConfigArgumentRows = {
+    Followed("attn_logit_softcapping bos_token_id classifier_pooling eos_token_id "
+             "final_logit_softcapping hidden_act hidden_activation is_causal layer_norm_eps "
+             "max_position_embeddings norm_eps num_hidden_layers num_labels pad_token_id "
+             "problem_type rms_norm_eps use_bidirectional_attention"),
+    NoEffect("attention_dropout attention_probs_dropout_prob classifier_dropout "
+             "hidden_dropout_prob",
+             "it is for training"),
+    NoEffect("output_attentions output_hidden_states return_dict use_cache",
+             "it says what else the model returns"),
+    NoEffect("attn_implementation experts_implementation", "scorecast has its own"),
+    NoEffect("dtype torch_dtype", "--dtype says it"),
+};
+constexpr KeyTable kConfigArgumentKeys =
+    ClosedTable(kConfigArgumentRows, "not supported: write it to config.json", &kHubKeys);
 
 constexpr std::array kSentenceConfigRows = {
     Followed("transformer_task")
@@ -205,6 +236,7 @@ constexpr std::array kModuleKeys = {
 
 }  // namespace
 
+constinit const KeyTable kChatArgumentKeys{kChatArgumentRows, Followed("*")};
 constinit const KeyTable kSentenceConfigKeys = ClosedTable(kSentenceConfigRows, kNoSuchKey);
 constinit const KeyTable kSentenceConfigAloneKeys{
     kSentenceConfigAloneRows,

@@ -1,7 +1,6 @@
 #include "coordinator/text/files/sentence_bert_config.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -13,30 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Arguments of the tokenizer that are followed as members of tokenizer_config.json are.
-constexpr std::array<std::string_view, 9> kFollowedArguments = {
-    "add_prefix_space",  "chat_template",          "do_lower_case",
-    "model_input_names", "model_max_length",       "split_special_tokens",
-    "strip_accents",     "tokenize_chinese_chars", "truncation_side"};
-
-/// Arguments that change no token of a text by itself, or say where files are downloaded from.
-constexpr std::array<std::string_view, 11> kIgnoredArguments = {
-    "cache_dir",      "clean_up_tokenization_spaces",
-    "force_download", "local_files_only",
-    "name_or_path",   "padding_side",
-    "revision",       "subfolder",
-    "token",          "trust_remote_code",
-    "use_fast"};
-
-void CheckProcessorArguments(const JsonCursor& arguments) {
-  arguments.ForEachMember([](const std::string& name, const JsonCursor& value) {
-    if (std::ranges::find(kFollowedArguments, name) == kFollowedArguments.end() &&
-        std::ranges::find(kIgnoredArguments, name) == kIgnoredArguments.end()) {
-      value.Fail("not supported: write it to tokenizer_config.json");
-    }
-  });
-}
-
 bool IsLowercase(const json& step) {
   return step.is_object() && step.contains("type") && step["type"] == "Lowercase";
 }
@@ -45,12 +20,12 @@ bool IsLowercase(const json& step) {
 
 SentenceBertConfig LoadSentenceBertConfig(const std::filesystem::path& model_dir) {
   SentenceBertConfig config;
-  const std::optional<std::filesystem::path> file = proto::FindSentenceBertFile(model_dir);
+  std::optional<proto::SentenceBertFile> file = proto::ReadSentenceBertFile(model_dir);
   if (!file) {
     return config;
   }
-  config.origin = file->string();
-  config.root = ParseJsonFile(ReadModelFile(*file), config.origin);
+  config.origin = file->path.string();
+  config.root = std::move(file->root);
   config.is_of_modules = ModelFileExists(model_dir / "modules.json");
   const JsonCursor root(config.root, config.origin);
   if (const std::optional<JsonCursor> length = root.Find("max_seq_length")) {
@@ -60,7 +35,6 @@ SentenceBertConfig LoadSentenceBertConfig(const std::filesystem::path& model_dir
   for (const std::string_view name : {"processor_kwargs", "tokenizer_args"}) {
     if (const std::optional<JsonCursor> arguments = root.Find(name);
         arguments && config.is_of_modules) {
-      CheckProcessorArguments(*arguments);
       config.processor_kwargs = arguments->value();
     }
   }

@@ -25,8 +25,7 @@ struct SentenceBertConfig {
   nlohmann::json processor_kwargs = nlohmann::json::object();
 };
 
-/// Reads the file, which has other names in old directories (sentence_roberta_config.json, …).
-/// Throws StartupError if it is malformed, or if an argument of the tokenizer is not supported.
+/// Reads the file as proto::ReadSentenceBertFile does. Throws StartupError if it is malformed.
 SentenceBertConfig LoadSentenceBertConfig(const std::filesystem::path& model_dir);
 
 /// A JSON file that has been read.

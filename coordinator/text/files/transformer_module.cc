@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -10,18 +9,13 @@
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
 #include "coordinator/text/files/sentence_bert_config.h"
+#include "proto/base/one_line.h"
+#include "proto/model/key_tables.h"
 
 namespace scorecast::coordinator {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::string_view kNotSupported = "not supported";
-
-template <typename Names>
-bool IsOneOf(const Names& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 /// Calls `member` with the name and the value of each member of an object; the value is nullopt for
 /// null.
@@ -35,65 +29,33 @@ void ForEachMember(const JsonCursor& object, const Member& member) {
   }
 }
 
-/// Arguments that a call of transformers' tokenizer takes, as far as they are supported. Objects
-/// that are taken later count more.
+/// Arguments of a call of transformers' tokenizer. Objects that are taken later count more.
 class CallArguments {
  public:
-  /// Takes a member of `object`, an object of `processing_kwargs`. Returns false if it is none of
-  /// those that say how long a text is.
-  bool TakeLength(const JsonCursor& object, const std::string& name,
-                  const std::optional<JsonCursor>& value) {
-    if (name == "padding" && !value) {
-      object.Fail("padding: null is not supported");
-    }
+  /// Takes a member of an object of `processing_kwargs` if it says how long a text is.
+  void TakeLength(const std::string& name, const std::optional<JsonCursor>& value) {
     if (name == "max_length") {
       has_max_length_ = true;
       max_length_ = value ? std::optional(value->Integer(1, kMostTokens)) : std::nullopt;
     } else if (name == "truncation") {
       truncation_ = value ? std::optional(Truncation(*value)) : std::nullopt;
-    } else if (name == "padding") {
-      padding_ = Padding(*value);
-    } else if (name == "return_tensors") {
-      if (value && value->String() != "pt") {
-        value->Fail(std::string(kNotSupported));
-      }
-    } else {
-      return false;
+    } else if (name == "padding" && value) {
+      pads_ = value->value() != false && value->value() != "do_not_pad";
+      pads_to_length_ = value->value() == "max_length";
     }
-    return true;
   }
 
-  /// Takes a member, which must be supported.
+  /// Takes any member of `object`.
   void Take(const JsonCursor& object, const std::string& name,
             const std::optional<JsonCursor>& value) {
-    if (TakeLength(object, name, value)) {
-      return;
-    }
-    if (name == "add_special_tokens" && value) {
+    TakeLength(name, value);
+    if (name == "add_special_tokens") {
+      if (!value) {
+        object.Fail("add_special_tokens: null is not supported");
+      }
       adds_tokens_ = value->Bool();
     } else if (name == "padding_side") {
-      pads_left_ = value && value->String() == "left";
-    } else if (IsOneOf(kFlagsWithoutEffect, name)) {
-      if (value) {
-        value->Bool();
-      }
-    } else if (IsOneOf(kNumbersWithoutEffect, name)) {
-      if (value) {
-        value->Integer(0, kMostTokens);
-      }
-    } else if (value && IsOneOf(kOnlyFalse, name)) {
-      if (value->Bool()) {
-        value->Fail(std::string(kNotSupported));
-      }
-    } else if (value && name == "return_attention_mask") {
-      if (!value->Bool()) {
-        value->Fail(std::string(kNotSupported));
-      }
-    } else if (value) {
-      value->Fail(std::string(kNotSupported));
-    } else if (!IsOneOf(kOnlyFalse, name) && name != "return_attention_mask" &&
-               name != "return_token_type_ids") {
-      object.Fail(name + ": null is not supported");
+      pads_left_ = value && value->value() == "left";
     }
   }
 
@@ -102,12 +64,12 @@ class CallArguments {
 
   /// `object` is named in faults.
   void Finish(const JsonCursor& object, TransformerModule& module) const {
-    if (padding_ == "max_length" && pads_left_) {
+    if (pads_to_length_ && pads_left_) {
       object.Fail("padding: max_length is not supported with padding_side left");
     }
     module.adds_tokens = adds_tokens_;
     module.max_length = max_length_;
-    const bool cuts_by_length = padding_ == kNoPadding && max_length_.has_value();
+    const bool cuts_by_length = !pads_ && max_length_.has_value();
     module.truncation = truncation_.value_or(cuts_by_length ? "longest_first" : "");
     if (module.truncation.empty()) {
       module.max_length.reset();
@@ -120,44 +82,18 @@ class CallArguments {
 
  private:
   static constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
-  static constexpr std::string_view kNoPadding = "do_not_pad";
-  static constexpr std::array<std::string_view, 4> kFlagsWithoutEffect = {
-      "return_length", "return_offsets_mapping", "return_special_tokens_mask", "verbose"};
-  static constexpr std::array<std::string_view, 3> kNumbersWithoutEffect = {
-      "logits_to_keep", "pad_to_multiple_of", "stride"};
-  static constexpr std::array<std::string_view, 3> kOnlyFalse = {
-      "is_split_into_words", "return_overflowing_tokens", "split_special_tokens"};
 
   static std::string Truncation(const JsonCursor& value) {
     if (value.value().is_boolean()) {
       return value.Bool() ? "longest_first" : "";
     }
-    constexpr std::array<std::string_view, 3> kStrategies = {"longest_first", "only_first",
-                                                             "only_second"};
-    const std::string& name = value.String();
-    if (name == "do_not_truncate") {
-      return "";
-    }
-    if (!IsOneOf(kStrategies, name)) {
-      value.Fail("must be true, false, longest_first, only_first, only_second or do_not_truncate");
-    }
-    return name;
-  }
-
-  static std::string Padding(const JsonCursor& value) {
-    if (value.value().is_boolean()) {
-      return value.Bool() ? "longest" : std::string(kNoPadding);
-    }
-    constexpr std::array<std::string_view, 3> kPaddings = {"longest", "max_length", kNoPadding};
-    if (!IsOneOf(kPaddings, value.String())) {
-      value.Fail("must be true, false, longest, max_length or do_not_pad");
-    }
-    return value.String();
+    return value.String() == "do_not_truncate" ? "" : value.String();
   }
 
   bool adds_tokens_ = true;
   std::optional<std::string> truncation_ = "longest_first";
-  std::string padding_ = "longest";
+  bool pads_ = true;
+  bool pads_to_length_ = false;
   bool pads_left_ = false;
   bool has_max_length_ = false;
   std::optional<std::int64_t> max_length_;
@@ -172,26 +108,16 @@ std::string ArgumentJson(const std::string& origin, const std::string& name) {
 /// Reads `processing_kwargs.chat_template`.
 void ReadChatArguments(const JsonCursor& object, const std::string& origin, MessageRules& rules,
                        CallArguments& call) {
-  constexpr std::array<std::string_view, 8> kOnlyNull = {
-      "chat_template",    "common_kwargs", "conversation", "documents",
-      "tokenizer_kwargs", "tokenize",      "tools",        "return_dict"};
-  constexpr std::array<std::string_view, 2> kOnlyFalse = {"return_assistant_tokens_mask",
-                                                          "sanitize_control_tokens"};
   ForEachMember(object, [&](const std::string& name, const std::optional<JsonCursor>& value) {
-    if (call.TakeLength(object, name, value)) {
-      return;
-    }
-    if (name == "add_generation_prompt" || name == "continue_final_message" ||
-        name == "restore_suffix") {
-      const bool is_on = value && value->Bool();
-      (name == "add_generation_prompt"    ? rules.add_generation_prompt
-       : name == "continue_final_message" ? rules.continue_final_message
-                                          : rules.restores_suffix) = is_on;
-    } else if (IsOneOf(kOnlyNull, name) || IsOneOf(kOnlyFalse, name)) {
-      if (value && (!IsOneOf(kOnlyFalse, name) || value->Bool())) {
-        value->Fail(std::string(kNotSupported));
-      }
-    } else {
+    call.TakeLength(name, value);
+    const bool is_on = value && value->value() == true;
+    if (name == "add_generation_prompt") {
+      rules.add_generation_prompt = is_on;
+    } else if (name == "continue_final_message") {
+      rules.continue_final_message = is_on;
+    } else if (name == "restore_suffix") {
+      rules.restores_suffix = is_on;
+    } else if (proto::FindRow(proto::kChatArgumentKeys, name, /*family=*/nullptr) == nullptr) {
       rules.arguments.emplace_back(name, ArgumentJson(origin, name));
     }
   });
@@ -203,22 +129,15 @@ void ReadChatArguments(const JsonCursor& object, const std::string& origin, Mess
 /// Reads `processing_kwargs`. Where texts are messages, they are rendered with the arguments in
 /// `chat_template`, and the arguments in `common` count little.
 void ReadProcessingArguments(const JsonCursor& arguments, TransformerModule& module) {
-  constexpr std::array<std::string_view, 3> kOtherModalities = {"audio", "image", "video"};
-  ForEachMember(arguments, [&](const std::string& name, const std::optional<JsonCursor>& value) {
-    if (name != "common" && name != "text" && name != "chat_template" &&
-        !IsOneOf(kOtherModalities, name) && value) {
-      value->Fail("supported are common, text and chat_template");
-    }
-  });
   CallArguments call;
   const std::optional<JsonCursor> common = arguments.Find("common");
   const std::optional<JsonCursor> text = arguments.Find("text");
   const std::optional<JsonCursor> chat = arguments.Find("chat_template");
   if (module.messages && common) {
     ForEachMember(*common, [&](const std::string& name, const std::optional<JsonCursor>& value) {
-      // Those that texts always have count more.
-      if (name == "max_length" || name == "return_tensors") {
-        call.TakeLength(*common, name, value);
+      // Texts have a padding and a truncation by default, which count more.
+      if (name == "max_length") {
+        call.TakeLength(name, value);
       }
     });
     call.YieldMaxLength();
@@ -258,102 +177,36 @@ constexpr std::array kTaskOutputs = {
     TaskOutput{"text-generation", "logits", "causal_logits"},
 };
 
-const TaskOutput& OutputOf(const JsonCursor& root, const std::string& task) {
-  const auto* const output = std::ranges::find(kTaskOutputs, task, &TaskOutput::task);
-  if (output == kTaskOutputs.end()) {
-    root.At("transformer_task")
-        .Fail(Quoted(task) +
-              " is not supported (supported are feature-extraction, sequence-classification and "
-              "text-generation)");
-  }
-  return *output;
-}
-
-void CheckModalityName(const std::string& name, const JsonCursor& modality) {
-  constexpr std::array<std::string_view, 5> kSingle = {"audio", "image", "message", "text",
-                                                       "video"};
-  for (std::string_view rest = name;;) {
-    const std::size_t end = std::min(rest.find('+'), rest.size());
-    if (!IsOneOf(kSingle, rest.substr(0, end))) {
-      modality.Fail("there is no such modality");
-    }
-    if (end == rest.size()) {
-      return;
-    }
-    rest.remove_prefix(end + 1);
-  }
-}
-
-/// Refuses another function or output of the model than the task's own.
-void CheckModality(const JsonCursor& modality, const TaskOutput& output) {
-  const JsonCursor method = modality.At("method");
-  if (method.String() != "forward") {
-    method.Fail(Quoted(method.String()) + " is not supported (supported is forward)");
-  }
-  const JsonCursor name = modality.At("method_output_name");
-  const json& value = name.value();
-  const bool is_own = value == output.of_model ||
-                      (value.is_array() && value.size() == 1 && value[0] == output.of_model);
-  if (!is_own) {
-    name.Fail(proto::OneLine(value.dump(), 120) + " is not supported (supported is " +
-              std::string(output.of_model) + ")");
+/// Refuses another output than the task's own.
+void CheckOutput(const JsonCursor& object, std::string_view name, std::string_view own) {
+  const std::optional<JsonCursor> output = object.Find(name);
+  if (output && output->value() != own && output->value() != json::array({own})) {
+    output->Fail(proto::OneLine(output->value().dump(), 120) + " is not supported (supported is " +
+                 std::string(own) + ")");
   }
 }
 
 /// Reads `modality_config` and `module_output_name`. Without the first, the second is not read.
 void ReadModalities(const JsonCursor& root, TransformerModule& module) {
-  const TaskOutput& output = OutputOf(root, module.task);
+  const TaskOutput& output = *std::ranges::find(kTaskOutputs, module.task, &TaskOutput::task);
   const std::optional<JsonCursor> modalities = root.Find("modality_config");
   if (!modalities) {
     return;
   }
-  modalities->ForEachMember(CheckModalityName);
   const std::optional<JsonCursor> message = modalities->Find("message");
   const std::optional<JsonCursor> text = modalities->Find("text");
   if (!message && !text) {
     modalities->Fail("has neither text nor message, so that the model takes no texts");
   }
-  CheckModality(message ? *message : *text, output);
+  CheckOutput(message ? *message : *text, "method_output_name", output.of_model);
   if (message) {
-    MessageRules& rules = module.messages.emplace();
-    if (const std::optional<JsonCursor> format = message->Find("format")) {
-      if (format->String() == "flat") {
-        rules.format = MessageRules::Format::kFlat;
-      } else if (format->String() == "structured") {
-        rules.format = MessageRules::Format::kStructured;
-      } else if (format->String() != "auto") {
-        format->Fail("must be flat, structured or auto");
-      }
-    }
+    const std::optional<JsonCursor> format = message->Find("format");
+    const std::string name = format ? format->String() : "auto";
+    module.messages.emplace().format = name == "flat"         ? MessageRules::Format::kFlat
+                                       : name == "structured" ? MessageRules::Format::kStructured
+                                                              : MessageRules::Format::kAuto;
   }
-  const JsonCursor name = root.At("module_output_name");
-  if (name.String() != output.of_module) {
-    name.Fail(Quoted(name.String()) + " is not supported (supported is " +
-              std::string(output.of_module) + ")");
-  }
-}
-
-/// Refuses arguments for loading the model that change it.
-void CheckModelArguments(const JsonCursor& root) {
-  constexpr std::array<std::string_view, 17> kModelArguments = {
-      "add_pooling_layer", "attn_implementation",
-      "cache_dir",         "code_revision",
-      "device_map",        "dtype",
-      "force_download",    "local_files_only",
-      "low_cpu_mem_usage", "revision",
-      "subfolder",         "token",
-      "torch_dtype",       "trust_remote_code",
-      "unpad_inputs",      "use_memory_efficient_attention",
-      "use_safetensors"};
-  for (const std::string_view name : {"model_kwargs", "model_args"}) {
-    if (const std::optional<JsonCursor> arguments = root.Find(name)) {
-      arguments->ForEachMember([&](const std::string& argument, const JsonCursor& value) {
-        if (!IsOneOf(kModelArguments, argument)) {
-          value.Fail(std::string(kNotSupported));
-        }
-      });
-    }
-  }
+  CheckOutput(root, "module_output_name", output.of_module);
 }
 
 std::optional<std::int64_t> LengthOf(const JsonCursor& root, std::string_view name) {
@@ -381,14 +234,6 @@ TransformerModule ReadTransformerModule(const std::filesystem::path& model_dir) 
   module.origin = config.origin;
   module.task = TaskOfModule(model_dir);
   ReadModalities(root, module);
-  CheckModelArguments(root);
-  for (const auto& [name, why] : std::to_array<std::pair<std::string_view, std::string_view>>(
-           {{"query_expansion", "is not supported: no tokens are added to queries"},
-            {"tokenizer_name_or_path", "is not supported: the tokenizer is the directory's"}})) {
-    if (const std::optional<JsonCursor> member = root.Find(name)) {
-      member->Fail(std::string(why));
-    }
-  }
   module.query_length = LengthOf(root, "query_length");
   module.document_length = LengthOf(root, "document_length");
   if (const std::optional<JsonCursor> arguments = root.Find("processing_kwargs")) {

@@ -47,9 +47,9 @@ struct TransformerModule {
 /// TransformerModule::task alone.
 std::string TaskOfModule(const std::filesystem::path& model_dir);
 
-/// Reads sentence_bert_config.json, or the file that has its name in old directories. All is as by
-/// default if there is none, or no modules.json. Throws StartupError if the file is malformed, or
-/// if it says something that is not supported.
+/// Reads sentence_bert_config.json as proto::ReadSentenceBertFile does. All is as by default if
+/// there is none, or no modules.json. Throws StartupError if the file is malformed, or if its
+/// members together say something that is not supported.
 TransformerModule ReadTransformerModule(const std::filesystem::path& model_dir);
 
 /// The most tokens that a text or a pair of the model has, the tokenizer's own included:

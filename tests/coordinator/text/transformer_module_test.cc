@@ -12,8 +12,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/text/files/sentence_bert_config.h"
 #include "coordinator/text/files/tokenizer_config.h"
 #include "proto/base/error.h"
+#include "proto/model/model_keys.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
@@ -62,6 +64,7 @@ class ModuleFile : public testing::Test {
   /// The message without the file's directory; "none" if nothing is refused.
   std::string Fault() const {
     try {
+      proto::CheckModelKeys(directory_.path(), "bert", /*has_modules=*/true, /*ignored=*/{});
       Read();
     } catch (const proto::StartupError& error) {
       const std::string text = error.what();
@@ -110,9 +113,7 @@ TEST_F(ModuleFile, SaysThatTextsAreMessages) {
   SetConfig(json::object(), json::object());
   EXPECT_EQ(Read().messages->format, MessageRules::Format::kAuto);
   SetConfig(json::object(), {{"format", "round"}});
-  EXPECT_EQ(Fault(),
-            "sentence_bert_config.json: modality_config.message.format: must be flat, structured "
-            "or auto");
+  EXPECT_THAT(Fault(), HasSubstr("modality_config.message.format is \"round\": supported are"));
 }
 
 TEST_F(ModuleFile, SaysHowTheTokenizerIsCalled) {
@@ -202,7 +203,8 @@ TEST_F(ModuleFile, ArgumentsThatChangeNoTokenAreTaken) {
   EXPECT_EQ(Fault(), "none");
 }
 
-TEST_F(ModuleFile, WhatCannotBeFollowedIsRefusedByName) {
+// The tables of keys refuse what needs no other key: see tests/proto/model/model_keys_test.cc.
+TEST_F(ModuleFile, WhatCannotBeFollowedTogetherIsRefusedByName) {
   const std::string file = "sentence_bert_config.json: ";
   const auto fault_of_argument = [&](const std::string& name, const json& value) {
     SetArguments({{"text", {{name, value}}}});
@@ -211,76 +213,52 @@ TEST_F(ModuleFile, WhatCannotBeFollowedIsRefusedByName) {
   const std::string in_text = file + "processing_kwargs.text";
   EXPECT_EQ(fault_of_argument("max_length", 0),
             in_text + ".max_length: 0 is not in 1 … 1099511627776");
-  EXPECT_EQ(fault_of_argument("max_length", "64"), in_text + ".max_length: not a whole number");
-  EXPECT_EQ(fault_of_argument("add_special_tokens", 1),
-            in_text + ".add_special_tokens: not true or false");
-  EXPECT_THAT(fault_of_argument("truncation", "only_third"), HasSubstr(".truncation: must be"));
-  EXPECT_THAT(fault_of_argument("padding", "round"), HasSubstr(".padding: must be"));
-  for (const auto& [name, value] :
-       std::vector<std::pair<std::string, json>>{{"return_token_type_ids", false},
-                                                 {"return_attention_mask", false},
-                                                 {"return_tensors", "np"},
-                                                 {"split_special_tokens", true},
-                                                 {"is_split_into_words", true},
-                                                 {"return_overflowing_tokens", true},
-                                                 {"text_pair", "a"}}) {
-    EXPECT_EQ(fault_of_argument(name, value), in_text + "." + name + ": not supported");
-  }
-  EXPECT_EQ(fault_of_argument("unknown", nullptr), in_text + ": unknown: null is not supported");
-  SetArguments({{"max_length", 64}});
-  EXPECT_EQ(Fault(),
-            file + "processing_kwargs.max_length: supported are common, text and chat_template");
+  EXPECT_EQ(fault_of_argument("max_length", 1.5), in_text + ".max_length: not a whole number");
+  EXPECT_EQ(fault_of_argument("add_special_tokens", nullptr),
+            in_text + ": add_special_tokens: null is not supported");
   SetArguments({{"text", {{"padding", "max_length"}, {"padding_side", "left"}}}});
   EXPECT_THAT(Fault(), HasSubstr("padding: max_length is not supported with padding_side left"));
 
   const json flat = {{"format", "flat"}};
   SetArguments({{"text", {{"add_special_tokens", true}}}}, flat);
   EXPECT_EQ(Fault(), in_text + ": add_special_tokens is not supported where texts are messages");
-  SetArguments({{"chat_template", {{"tools", json::array()}}}}, flat);
-  EXPECT_EQ(Fault(), file + "processing_kwargs.chat_template.tools: not supported");
   SetArguments(
       {{"chat_template", {{"add_generation_prompt", true}, {"continue_final_message", true}}}},
       flat);
   EXPECT_THAT(Fault(), HasSubstr("exclude each other"));
 
   for (const auto& [more, expected] : std::vector<std::pair<json, std::string>>{
-           {{{"query_expansion", {{"strategy", "min"}, {"length", 8}}}},
-            "query_expansion: is not supported: no tokens are added to queries"},
-           {{{"tokenizer_name_or_path", "bert-base-uncased"}},
-            "tokenizer_name_or_path: is not supported: the tokenizer is the directory's"},
            {{{"query_length", 0}}, "query_length: must be at least 1"},
-           {{{"query_length", "8"}}, "query_length: not a number"},
-           {{{"transformer_task", "fill-mask"}},
-            "transformer_task: \"fill-mask\" is not supported (supported are feature-extraction, "
-            "sequence-classification and text-generation)"},
-           {{{"module_output_name", "sentence_embedding"}},
-            "module_output_name: \"sentence_embedding\" is not supported (supported is "
-            "token_embeddings)"},
-           {{{"module_output_name", nullptr}}, "\"module_output_name\" is missing"},
-           {{{"model_kwargs", {{"gguf_file", "a"}}}}, "model_kwargs.gguf_file: not supported"},
-           {{{"modality_config", {{"image", kText}}}},
-            "modality_config: has neither text nor message, so that the model takes no texts"},
-           {{{"modality_config", {{"text", kText}, {"smell", kText}}}},
-            "modality_config.smell: there is no such modality"},
-           {{{"modality_config",
-              {{"text",
-                {{"method", "forward"},
-                 {"method_output_name", json::array({"hidden_states", 2})}}}}}},
-            "modality_config.text.method_output_name: [\"hidden_states\",2] is not supported "
-            "(supported is last_hidden_state)"},
-           {{{"modality_config",
-              {{"text",
-                {{"method", "get_text_features"}, {"method_output_name", "last_hidden_state"}}}}}},
-            "modality_config.text.method: \"get_text_features\" is not supported (supported is "
-            "forward)"}}) {
+           {{{"module_output_name", "scores"}},
+            "module_output_name: \"scores\" is not supported (supported is token_embeddings)"},
+           {{{"transformer_task", "text-generation"}},
+            "modality_config.text.method_output_name: \"last_hidden_state\" is not supported "
+            "(supported is logits)"},
+           {{{"modality_config", json::object()}},
+            "modality_config: has neither text nor message, so that the model takes no texts"}}) {
     SetConfig(more);
     EXPECT_EQ(Fault(), file + expected);
   }
   SetConfig({{"query_expansion", nullptr},
              {"tokenizer_name_or_path", nullptr},
-             {"model_args", {{"attn_implementation", "sdpa"}}},
-             {"modality_config", {{"text", kText}, {"image+text", kText}}}});
+             {"model_args", {{"attn_implementation", "sdpa"}}}});
   EXPECT_EQ(Fault(), "none");
+}
+
+// Such keys only get here if --ignore-config-key names them.
+TEST_F(ModuleFile, KeysThatTheTablesRefuseDoNotCount) {
+  SetConfig({{"query_expansion", {{"strategy", "fixed"}}},
+             {"transformer_task", "fill-mask"},
+             {"processor_kwargs", {{"vocab_file", "a"}, {"model_max_length", 9}}},
+             {"processing_kwargs",
+              {{"text", {{"truncation", "only_third"}, {"max_length", 5}}}, {"unknown", 1}}}});
+  EXPECT_THAT(Fault(), HasSubstr("is "));
+  const TransformerModule module = Read();
+  EXPECT_EQ(module.task, "feature-extraction");
+  EXPECT_EQ(module.truncation, "longest_first");
+  EXPECT_EQ(module.max_length, 5);
+  EXPECT_EQ(LoadSentenceBertConfig(directory_.path()).processor_kwargs,
+            json({{"model_max_length", 9}}));
 }
 
 TEST_F(ModuleFile, SaysTheLimitOfTokens) {
@@ -307,10 +285,6 @@ TEST_F(ModuleFile, ArgumentsOfTheTokenizerReplaceMembersOfItsConfig) {
   const TokenizerConfig config = LoadTokenizerConfig(directory_.path());
   EXPECT_EQ(config.chat_templates, std::string("new\0", 4));
   EXPECT_EQ(config.add_prefix_space, false);
-  SetConfig({{"processor_kwargs", {{"vocab_file", "a"}}}});
-  EXPECT_EQ(Fault(),
-            "sentence_bert_config.json: processor_kwargs.vocab_file: not supported: write it to "
-            "tokenizer_config.json");
 }
 
 }  // namespace transformer_module_test

@@ -49,7 +49,7 @@ TEST(ModelKeys, ClosedFilesRefuseUnknownKeys) {
             "key");
   dir.Write(kSentence, {{"processing_kwargs", {{"text", {{"max_lenght", 5}}}}}});
   EXPECT_THAT(dir.Fault(), HasSubstr("processing_kwargs.text.max_lenght is 5: not supported "
-                                     "(supported are max_length, add_special_tokens and"));
+                                     "(supported are max_length, truncation, add_special_tokens"));
   dir.Remove(kSentence);
   dir.Write("1_Pooling/config.json", {{"embedding_dimension", 48}, {"pooling", "mean"}});
   EXPECT_EQ(dir.Fault(),
@@ -131,15 +131,33 @@ TEST(ModelKeys, KeysThatAreNotSupportedAreRefusedByName) {
        {{"modality_config", {{"image", image}}}},
        "modality_config.image is an object: only texts are supported"},
       {kSentence,
-       {{"processing_kwargs", {{"text", {{"truncation", "only_second"}}}}}},
-       "processing_kwargs.text.truncation is \"only_second\": "},
+       {{"processing_kwargs", {{"text", {{"truncation", "only_third"}}}}}},
+       "processing_kwargs.text.truncation is \"only_third\": not supported (supported: "
+       "[null,true,"},
       {kSentence,
-       {{"processing_kwargs", {{"common", {{"max_length", 5}}}}}},
-       "processing_kwargs.common.max_length is 5: "},
+       {{"processing_kwargs", {{"text", {{"padding", nullptr}}}}}},
+       "processing_kwargs.text.padding is null: "},
       {kSentence,
-       {{"processing_kwargs", {{"chat_template", {{"enable_thinking", true}}}}}},
-       "processing_kwargs.chat_template.enable_thinking is true: "},
-      {kSentence, {{"config_args", {{"alibi", true}}}}, "config_args.alibi is true: "},
+       {{"processing_kwargs", {{"text", {{"return_token_type_ids", false}}}}}},
+       "processing_kwargs.text.return_token_type_ids is false: tokenizer_config.json says it"},
+      {kSentence,
+       {{"processing_kwargs", {{"common", {{"split_special_tokens", true}}}}}},
+       "processing_kwargs.common.split_special_tokens is true: "},
+      {kSentence,
+       {{"processing_kwargs", {{"chat_template", {{"tools", Json::array()}}}}}},
+       "processing_kwargs.chat_template.tools is a list: not supported"},
+      {kSentence,
+       {{"processing_kwargs", {{"max_length", 5}}}},
+       "processing_kwargs.max_length is 5: "},
+      {kSentence,
+       {{"config_args", {{"rope_theta", 7}}}},
+       "config_args.rope_theta is 7: not supported: write it to config.json"},
+      {kSentence,
+       {{"tokenizer_args", {{"vocab_file", "a"}}}},
+       "tokenizer_args.vocab_file is \"a\": not supported: write it to tokenizer_config.json"},
+      {kSentence,
+       {{"tokenizer_name_or_path", "bert"}},
+       "tokenizer_name_or_path is \"bert\": the tokenizer must be in the model's directory"},
       {kSentence, {{"config_kwargs", {{"no_such_key", 1}}}}, "config_kwargs.no_such_key is 1: "},
       {kSentence,
        {{"tokenizer_args", {{"truncation_side", "up"}}}},
@@ -177,14 +195,16 @@ TEST(ModelKeys, ValuesThatChangeNothingAreTaken) {
              {"modality_config",
               {{"text", {{"method", "forward"}, {"method_output_name", "last_hidden_state"}}}}},
              {"module_output_name", "token_embeddings"},
-             {"processing_kwargs", {{"text", {{"padding", "longest"}, {"max_length", 7}}}}},
+             {"processing_kwargs",
+              {{"text", {{"padding", "longest"}, {"stride", 0}, {"max_length", 7}}}}},
              {"model_args", {{"attn_implementation", "sdpa"}, {"revision", "main"}}},
              {"tokenizer_args", {{"use_fast", true}, {"model_max_length", 9}}},
              {"config_args", {{"attention_dropout", 0.1}, {"token", nullptr}}}});
   dir.Write(kTokenizer, {{"padding_side", "left"}, {"fix_mistral_regex", false}});
   EXPECT_NO_THROW(dir.Load());
   EXPECT_EQ(EntryOf(dir, kSentence, "query_expansion").use, KeyUse::kNoEffect);
-  EXPECT_EQ(EntryOf(dir, kSentence, "processing_kwargs.text.padding").why, "no text is padded");
+  EXPECT_EQ(EntryOf(dir, kSentence, "processing_kwargs.text.stride").why,
+            "what is cut off is not computed");
   EXPECT_EQ(EntryOf(dir, kSentence, "processing_kwargs.text.max_length").use, KeyUse::kFollowed);
   EXPECT_EQ(EntryOf(dir, kSentence, "config_args.attention_dropout").use, KeyUse::kNoEffect);
   EXPECT_EQ(EntryOf(dir, kSentence, "tokenizer_args.model_max_length").use, KeyUse::kFollowed);
