@@ -255,8 +255,11 @@ std::int64_t ReadTokenLimit(const std::filesystem::path& model_dir, std::int64_t
   }
   if (!limit) {
     if (const std::optional<JsonFile> file = ReadTokenizerConfigFile(model_dir)) {
-      if (const auto length = JsonCursor(file->root, file->origin).Find("model_max_length")) {
-        limit = ReadLength(*length);
+      const JsonCursor root(file->root, file->origin);
+      for (const std::string_view name : {"max_len", "model_max_length"}) {  // The latter counts.
+        if (const std::optional<JsonCursor> length = root.Find(name)) {
+          limit = ReadLength(*length);
+        }
       }
     }
   }

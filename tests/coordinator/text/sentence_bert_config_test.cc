@@ -44,6 +44,10 @@ TEST_F(SentenceBertFile, SaysTheLimitOfTokens) {
   EXPECT_EQ(ReadTokenLimit(directory_.path(), 512), 512);
   Write("tokenizer_config.json", R"({"model_max_length": 1e30})");
   EXPECT_EQ(ReadTokenLimit(directory_.path(), 512), 512);
+  Write("tokenizer_config.json", R"({"max_len": 200})");
+  EXPECT_EQ(ReadTokenLimit(directory_.path(), 512), 200);
+  Write("tokenizer_config.json", R"({"max_len": 200, "model_max_length": 100})");
+  EXPECT_EQ(ReadTokenLimit(directory_.path(), 512), 100);
   // sentence-transformers' file counts more, even if its limit is larger.
   Write("tokenizer_config.json", R"({"model_max_length": 128})");
   Write("sentence_roberta_config.json", R"({"max_seq_length": 300})");
