@@ -221,8 +221,9 @@ Expected<MarkedText, JinjaFault> ChatTemplate::Render(const Conversation& conver
       return RenderMessages(conversation, "", interruption);
     }
     const ChatMessage& last = conversation.messages.back();
-    const bool is_last_part = last.is_list && takes_parts_ && !last.texts.empty();
-    const std::string content = is_last_part ? std::string(last.texts.back()) : JoinedTexts(last);
+    const bool has_parts = last.is_list && (takes_parts_ || conversation.keeps_lists);
+    const std::string content =
+        has_parts && !last.texts.empty() ? std::string(last.texts.back()) : JoinedTexts(last);
     return BeforeTag(RenderMessages(conversation, kFinalTag, interruption), content);
   } catch (JinjaFault& fault) {
     return Unexpected(std::move(fault));
