@@ -357,7 +357,7 @@ void Engine::Configure(const EngineFlags& flags) {
       coordinator::KindOf(config_) == coordinator::ModelKind::kLanguageModel) {
     server_options_.generation = proto::LoadGenerationConfig(flags.model, IgnoredKeysOf(flags));
   }
-  server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_.num_labels);
+  server_options_.label_names = coordinator::ReadLabelNames(flags.model, config_);
   const std::vector<proto::FileKeys> files = proto::ReadModelKeys(flags.model);
   unread_keys_ = UnreadKeys(files);
   key_warnings_ = KeyWarnings(files, flags);

@@ -248,6 +248,7 @@ void ApplyTask(const std::filesystem::path& model_dir, Task task, const Sentence
   if (modules.make_scores() && task != Task::kEmbed) {
     config.read_head = modules.Head(config.hidden_size);
     config.num_labels = config.read_head->output_size;
+    config.problem_type.reset();  // It is said of the architecture's own head.
     config.final_logit_softcapping.reset();
     return;
   }

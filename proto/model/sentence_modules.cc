@@ -14,6 +14,7 @@
 #include "proto/base/regular_file.h"
 #include "proto/model/config_fields.h"
 #include "proto/model/config_heads.h"
+#include "proto/model/sentence_bert_file.h"
 
 namespace scorecast::proto {
 namespace {
@@ -301,6 +302,7 @@ class HeadOfModules {
 
  private:
   void AddPooling(const SentenceModule& module) {
+    CheckTask();
     const ConfigFile file(ConfigOf(model_dir_, module));
     const Fields& fields = file.fields();
     for (const std::string_view name : {"embedding_dimension", "word_embedding_dimension"}) {
@@ -316,6 +318,20 @@ class HeadOfModules {
     head_.pooling = ReadPoolings(fields);
     values_ *= static_cast<std::int64_t>(head_.pooling.size());
     made_ = kSentenceEmbedding;
+  }
+
+  /// Refuses a model that does not pass on its rows.
+  void CheckTask() const {
+    constexpr std::string_view kName = "transformer_task";
+    const std::optional<std::filesystem::path> path = FindSentenceBertFile(model_dir_);
+    if (!path) {
+      return;
+    }
+    const ConfigFile file(*path);
+    const Json* task = file.fields().FindNonNull(kName);
+    if (task != nullptr && *task != "feature-extraction") {
+      file.fields().Refuse(kName, *task, "a Pooling module needs feature-extraction");
+    }
   }
 
   void AddDense(const SentenceModule& module) {

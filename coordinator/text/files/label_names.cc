@@ -23,16 +23,19 @@ std::string TextOf(const JsonCursor& name) {
 }  // namespace
 
 std::vector<std::string> ReadLabelNames(const std::filesystem::path& model_dir,
-                                        std::int64_t num_labels) {
+                                        const proto::ModelConfig& config) {
   std::vector<std::string> names;
-  for (std::int64_t i = 0; i < num_labels; ++i) {
+  for (std::int64_t i = 0; i < config.num_labels; ++i) {
     names.push_back("LABEL_" + std::to_string(i));
+  }
+  if (config.read_head && config.read_head->ends_with_module()) {
+    return names;
   }
   const std::filesystem::path file = model_dir / "config.json";
   const nlohmann::json document = ParseJsonFile(ReadModelFile(file), file.string());
   const JsonCursor root(document, file.string());
   if (const auto id2label = root.Find("id2label")) {
-    for (std::int64_t i = 0; i < num_labels; ++i) {
+    for (std::int64_t i = 0; i < config.num_labels; ++i) {
       if (const auto name = id2label->Find(std::to_string(i))) {
         std::string& label = names[static_cast<std::size_t>(i)];
         label = TextOf(*name);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/error.h"
+#include "proto/model/model_config.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::coordinator {
@@ -17,15 +18,27 @@ namespace label_names_test {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 
-std::vector<std::string> NamesIn(const std::string& config) {
+std::vector<std::string> NamesIn(const std::string& text,
+                                 const proto::ModelConfig& config = {.num_labels = 2}) {
   const reference::TempDirectory directory;
-  std::ofstream(directory.path() / "config.json") << config;
-  return ReadLabelNames(directory.path(), 2);
+  std::ofstream(directory.path() / "config.json") << text;
+  return ReadLabelNames(directory.path(), config);
 }
 
 TEST(LabelNames, AreThoseOfTheConfigOrNumbers) {
   EXPECT_THAT(NamesIn("{}"), ElementsAre("LABEL_0", "LABEL_1"));
   EXPECT_THAT(NamesIn(R"({"id2label":{"1":"good"}})"), ElementsAre("LABEL_0", "good"));
+}
+
+// config.json names the classes of the architecture's own head.
+TEST(LabelNames, OfModulesAreNumbers) {
+  const std::string text = R"({"id2label":{"0":"bad","1":"good"}})";
+  proto::ModelConfig config = {.num_labels = 1};
+  config.read_head = {.steps = {{.weight = "classifier.weight", .out_features = 1}},
+                      .output_size = 1};
+  EXPECT_THAT(NamesIn(text, config), ElementsAre("bad"));
+  config.read_head->steps.front().file = "2_Dense/model.safetensors";
+  EXPECT_THAT(NamesIn(text, config), ElementsAre("LABEL_0"));
 }
 
 TEST(LabelNames, MayBeNumbers) {

@@ -13,13 +13,13 @@ import sys
 # One of each kind of encoder: token types and an I64 tensor, three classes and vocab.txt, positions behind the
 # padding, own names, small embeddings, windows and mean pooling, transformers 5's spelling; a causal embedder;
 # classes that do not exclude each other; texts that are messages, and lengths of queries and documents; where
-# tokenizer_config.json changes what the tokenizer does.
+# tokenizer_config.json changes what the tokenizer does; a CrossEncoder of modules.
 NAMES = [*(f"encoders/{name}" for name in (
              "bert-embed", "bert-classifier-labels", "roberta-classifier", "distilbert-classifier", "electra-classifier",
              "modernbert-classifier", "modernbert-classifier-cls", "qwen3-embed")),
          *(f"more/{name}" for name in (
              "bert-multilabel-classifier", "st-message", "st-lengths", "st-lengths-override", "bert-lower-in-config",
-             "st-lower-left"))]
+             "st-lower-left", "st-ettin-cross-encoder"))]
 
 
 def main(golden, out):

@@ -284,6 +284,29 @@ TEST(SentenceModules, OfACrossEncoderPoolItsDefaultPrompt) {
                         "CrossEncoder that has a default_prompt_name"));
 }
 
+TEST(SentenceModules, NeedTheRowsOfTheModel) {
+  const Directory dir;
+  dir.Write("sentence_bert_config.json", {{"transformer_task", "feature-extraction"}});
+  EXPECT_EQ(dir.Read().output_size, 48);
+  MakeCrossEncoder(dir);
+  EXPECT_EQ(dir.Read().output_size, 1);
+  for (const char* task : {"sequence-classification", "fill-mask"}) {
+    EXPECT_THAT(dir.FaultOf("sentence_bert_config.json", {{"transformer_task", task}}),
+                HasSubstr("sentence_bert_config.json: transformer_task is \"" + std::string(task) +
+                          "\": a Pooling module needs feature-extraction"));
+  }
+}
+
+TEST(SentenceModules, OfACrossEncoderHaveNoProblemType) {
+  const Directory dir;
+  MakeCrossEncoder(dir);
+  Json config = With(Llama(), "architectures", {"LlamaForSequenceClassification"});
+  config["problem_type"] = "multi_label_classification";
+  dir.Write("config.json", config);
+  EXPECT_FALSE(dir.Load().problem_type);
+  EXPECT_TRUE(dir.Load().is_classifier());
+}
+
 TEST(SentenceModules, OfOtherClassesAreRefused) {
   const Directory dir;
   const auto fault = [&](const Json& name) {
