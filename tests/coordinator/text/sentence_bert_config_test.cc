@@ -61,12 +61,8 @@ TEST_F(SentenceBertFile, WhatIsWrongIsNamed) {
   const std::string file = (directory_.path() / "sentence_bert_config.json").string();
   Write("sentence_bert_config.json", R"({"max_seq_length": 0})");
   EXPECT_EQ(Failure(), file + ": max_seq_length: must be at least 1");
-  Write("sentence_bert_config.json", R"({"max_seq_length": "512"})");
-  EXPECT_EQ(Failure(), file + ": max_seq_length: not a number");
-  Write("sentence_bert_config.json", R"({"do_lower_case": 1})");
-  EXPECT_EQ(Failure(), file + ": do_lower_case: not true or false");
   Write("sentence_bert_config.json", "[]");
-  EXPECT_EQ(Failure(), file + ": not an object");
+  EXPECT_EQ(Failure(), file + ": not a JSON object");
   std::filesystem::remove(file);
   Write("tokenizer_config.json", R"({"model_max_length": -1})");
   EXPECT_EQ(Failure(), (directory_.path() / "tokenizer_config.json").string() +

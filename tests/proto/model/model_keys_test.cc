@@ -145,7 +145,7 @@ TEST(ModelKeys, KeysThatAreNotSupportedAreRefusedByName) {
        "processing_kwargs.common.split_special_tokens is true: "},
       {kSentence,
        {{"processing_kwargs", {{"chat_template", {{"tools", Json::array()}}}}}},
-       "processing_kwargs.chat_template.tools is a list: not supported"},
+       "processing_kwargs.chat_template.tools is []: not supported"},
       {kSentence,
        {{"processing_kwargs", {{"max_length", 5}}}},
        "processing_kwargs.max_length is 5: "},
