@@ -232,7 +232,7 @@ def embedder_that_expands_queries(out: Path) -> None:
 @followed(without_keys(SENTENCE_BERT, "config_args"), may_be_refused="config_args")
 def embedder_with_arguments_of_the_configuration(out: Path) -> None:
     save_embedder(out)
-    edit(out / SENTENCE_BERT, config_args={"num_hidden_layers": 1})
+    edit(out / SENTENCE_BERT, config_args={"layer_norm_eps": 0.5})
 
 
 @followed(without_keys(SENTENCE_BERT, "config_kwargs"), may_be_refused="config_kwargs")
@@ -265,7 +265,7 @@ def embedder_that_lowers(out: Path) -> None:
     edit(out / SENTENCE_BERT, do_lower_case=True)
 
 
-@followed(may_be_refused="method_output_name|module_output_name")
+@followed(may_be_refused="method_output_name|module_output_name|without a Pooling module")
 def embedder_of_the_pooler(out: Path) -> None:
     with tempfile.TemporaryDirectory() as base:
         save_model(Path(base), "BertModel", bert_tokenizer())
@@ -337,6 +337,18 @@ def embedder_with_a_default_prompt_without_a_text(out: Path) -> None:
 @followed(with_values(MODEL_CONFIG, default_prompt_name=None))
 def embedder_with_a_default_prompt(out: Path) -> None:
     save_embedder(out, options={"default_prompt_name": "text", "prompts": {"text": "text: "}})
+
+
+@followed()
+def encoder_without_modules(out: Path) -> None:
+    save_model(out, "BertForMaskedLM", bert_tokenizer())
+
+
+@followed(lambda out: (out / "chat_template.jinja").unlink())
+def encoder_without_modules_with_messages(out: Path) -> None:
+    tokenizer = bert_tokenizer()
+    tokenizer.chat_template = FLAT
+    save_model(out, "BertModel", tokenizer)
 
 
 # Tokenizers.
@@ -471,6 +483,11 @@ def cross_encoder_with_a_length_of_processing(out: Path) -> None:
 
 
 @followed(without_keys(SENTENCE_BERT, "processing_kwargs"))
+def cross_encoder_with_a_length_of_all_processing(out: Path) -> None:
+    save_cross_encoder(out, transformer={"processing_kwargs": {"common": {"max_length": 20}, "text": {"max_length": 30}}})
+
+
+@followed(without_keys(SENTENCE_BERT, "processing_kwargs"))
 def cross_encoder_that_cuts_documents_only(out: Path) -> None:
     save_cross_encoder(out, transformer={"processing_kwargs": {"text": {"max_length": 40, "truncation": "only_second"}}})
 
@@ -601,6 +618,19 @@ def classifier_of_a_decoder(out: Path) -> None:
     save_model(out, "Qwen3ForSequenceClassification", byte_tokenizer(), num_labels=3)
 
 
+@followed()
+def classifier_of_a_decoder_with_one_class(out: Path) -> None:
+    save_model(out, "Qwen3ForSequenceClassification", byte_tokenizer(), num_labels=1)
+
+
+@followed()
+def classifier_of_a_decoder_with_one_class_and_a_template(out: Path) -> None:
+    """A reranker, whose pairs go through the template. Texts do not."""
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = RERANK
+    save_model(out, "Qwen3ForSequenceClassification", tokenizer, num_labels=1)
+
+
 # Language models.
 
 
@@ -660,7 +690,7 @@ def recurrence(out: Path) -> None:
         save_modules(out, Transformer(base), LSTM(WIDTH, 16), Pooling(32))
 
 
-@refused("SpladePooling")
+@refused("SparseEncoder")
 def sparse_encoder(out: Path) -> None:
     with tempfile.TemporaryDirectory() as base:
         save_model(Path(base), "BertForMaskedLM", bert_tokenizer())
@@ -668,9 +698,15 @@ def sparse_encoder(out: Path) -> None:
         SparseEncoder(modules=modules, device="cpu").save_pretrained(str(out), create_model_card=False)
 
 
-@refused("MLMTransformer")
-def sparse_encoder_of_version_5(out: Path) -> None:
+@refused("SpladePooling")
+def modules_of_a_sparse_encoder(out: Path) -> None:
     sparse_encoder(out)
+    remove(out / MODEL_CONFIG, "model_type")
+
+
+@refused("MLMTransformer")
+def modules_of_a_sparse_encoder_of_version_5(out: Path) -> None:
+    modules_of_a_sparse_encoder(out)
     path = out / "modules.json"
     modules = json.loads(path.read_text())
     modules[0]["type"] = "sentence_transformers.sparse_encoder.models.MLMTransformer"

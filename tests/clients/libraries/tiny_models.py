@@ -1,4 +1,4 @@
-"""Tiny random models that transformers saves, with tokenizers that are trained on the built-in texts of scorecast.compare."""
+"""Tiny random models that transformers saves, with vocabularies of the built-in texts of scorecast.compare."""
 from __future__ import annotations
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import transformers
 from scorecast import samples
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 transformers.logging.disable_progress_bar()
 
@@ -51,11 +51,12 @@ def bert_tokenizer(**options: Any) -> transformers.PreTrainedTokenizerBase:
 
 @cache
 def _bert_vocabulary(lowercase: bool) -> dict[str, int]:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = transformers.BertTokenizer(do_lower_case=lowercase).backend_tokenizer.normalizer
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(_LINES, trainers.WordPieceTrainer(vocab_size=700, special_tokens=_BERT_TOKENS, show_progress=False))
-    return tokenizer.get_vocab()
+    """All characters of the texts, and the words of up to six."""
+    normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    words = {word for line in _LINES for word, _ in pre_tokenizers.BertPreTokenizer().pre_tokenize_str(normalizer.normalize_str(line))}
+    characters = {character for word in words for character in word}
+    pieces = sorted(characters | {"##" + character for character in characters} | {word for word in words if len(word) <= 6})
+    return {piece: number for number, piece in enumerate(_BERT_TOKENS + pieces)}
 
 
 def byte_tokenizer(*, adds_bos: bool = False, **options: Any) -> transformers.PreTrainedTokenizerBase:

@@ -372,6 +372,8 @@ class Classifiers(FakeTest):
         _, pairs = self.reports()
         self.assertFalse(pairs.was_compared)
         self.assertIn("not compared: pairs: the library has no rerank template, and the service's is qwen3-reranker (its name)", list(pairs.lines())[1])
+        self.service.template = {"name": "chat_template.jinja", "reason": "it has the roles query and document"}
+        self.assertTrue(self.reports()[1].was_compared)
 
     def test_without_sentence_transformers(self) -> None:
         with self.library(), mock.patch.dict(sys.modules, {"sentence_transformers": None}):

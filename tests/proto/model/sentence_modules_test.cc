@@ -15,6 +15,7 @@
 #include "proto/base/error.h"
 #include "proto/model/model_config.h"
 #include "tests/proto/model/config_json.h"
+#include "tests/reference/directories.h"
 #include "tests/reference/temp_directory.h"
 
 namespace scorecast::proto {
@@ -30,6 +31,19 @@ constexpr char kOld[] = "sentence_transformers.models.";
 
 Json Module(const std::string& type, const std::string& path) {
   return {{"idx", 0}, {"name", "0"}, {"path", path}, {"type", type}};
+}
+
+/// The message of the StartupError, without the directory.
+std::string FaultOfDirectory(const std::filesystem::path& dir, Task task = Task::kOfDirectory) {
+  try {
+    LoadModelConfig(dir, task);
+  } catch (const StartupError& error) {
+    const std::string message = error.what();
+    EXPECT_THAT(message, AllOf(StartsWith(dir.string()), Not(HasSubstr("\n"))));
+    return message.substr(dir.string().size());
+  }
+  ADD_FAILURE() << "accepted";
+  return {};
 }
 
 /// A directory of a model whose hidden_size is 48; of an embedder, unless files are changed.
@@ -74,17 +88,8 @@ class Directory {
   ModelConfig Load(Task task = Task::kOfDirectory) const {
     return LoadModelConfig(dir_.path(), task);
   }
-  /// The message of the StartupError, without the directory.
   std::string Fault(Task task = Task::kOfDirectory) const {
-    try {
-      Load(task);
-    } catch (const StartupError& error) {
-      const std::string message = error.what();
-      EXPECT_THAT(message, AllOf(StartsWith(dir_.path().string()), Not(HasSubstr("\n"))));
-      return message.substr(dir_.path().string().size());
-    }
-    ADD_FAILURE() << "accepted";
-    return {};
+    return FaultOfDirectory(dir_.path(), task);
   }
   std::string FaultOf(const std::string& name, const Json& json) const {
     Write(name, json);
@@ -305,6 +310,16 @@ TEST(SentenceModules, OfACrossEncoderHaveNoProblemType) {
   dir.Write("config.json", config);
   EXPECT_FALSE(dir.Load().problem_type);
   EXPECT_TRUE(dir.Load().is_classifier());
+}
+
+TEST(SentenceModules, OfOtherClassesAreRefusedAsSentenceTransformersSavesThem) {
+  const std::filesystem::path refused =
+      std::filesystem::path(reference::kTestsDirectory) / "golden" / "refused";
+  const char* const place = "/config_sentence_transformers.json: model_type is \"";
+  EXPECT_THAT(FaultOfDirectory(refused / "st-colbert"),
+              StartsWith(place + std::string("MultiVectorEncoder\": models that make several")));
+  EXPECT_THAT(FaultOfDirectory(refused / "st-splade"),
+              StartsWith(place + std::string("SparseEncoder\": models that make sparse vectors")));
 }
 
 TEST(SentenceModules, OfOtherClassesAreRefused) {

@@ -100,7 +100,8 @@ class Report:
                 yield f"  not compared: {one.why}"
         if rankings:
             wrong = [one for one in rankings if not one.is_right]
-            yield f"  order of documents: {'DIFFERENT' if wrong else 'equal'} ({len(rankings) - len(wrong)} of {len(rankings)} queries equal)"
+            count = f"{len(rankings) - len(wrong)} of {len(rankings)} queries equal"
+            yield f"  order of documents: {'DIFFERENT' if wrong else 'equal'} ({count})"
             for one in wrong:
                 yield f"    {_shown(one.query)}: {one.where}"
 
@@ -217,9 +218,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     border = all_arguments.index("--") if "--" in all_arguments else len(all_arguments)
     parser = argparse.ArgumentParser("python -m scorecast.compare", description=_DESCRIPTION, epilog=_END)
     parser.add_argument("directory", metavar="DIR", help="the model's directory")
-    parser.add_argument("--texts", metavar="FILE", help='a text a line, or a pair a line as JSON: ["query", "document"]; otherwise built-in ones')
+    parser.add_argument("--texts", metavar="FILE", help='lines of texts, or of pairs as JSON: ["query", "document"]')
     parser.add_argument("--limit", type=int, default=_MOST_INPUTS, metavar="N", help="the first N lines are asked about (%(default)s)")
-    parser.add_argument("--tolerance", type=float, default=TOLERANCE, metavar="X", help="the largest difference that counts as equal (%(default)s)")
+    parser.add_argument("--tolerance", type=float, default=TOLERANCE, metavar="X", help="how much equal answers may differ (%(default)s)")
     parser.add_argument("--url", help="asks a service that runs, instead of starting one with float32")
     parser.add_argument("--api-key", metavar="KEY", help="the key for that service")
     parser.add_argument("--binary", metavar="FILE", help="the executable scorecast; otherwise that of SCORECAST_BINARY or PATH")

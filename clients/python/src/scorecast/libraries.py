@@ -102,7 +102,8 @@ class Reranker:
     def questions(self, client: Client, samples: Samples) -> Iterator[Question]:
         if self._is_plain:
             template = client.get("/v1/models")["data"][0]["rerank_template"]
-            if template["name"] != "pair":
+            # A file is the model's own chat template, which the library takes, too.
+            if template["name"] != "pair" and "." not in str(template["name"]):
                 yield Omission(f"pairs: the library has no rerank template, and the service's is {template['name']} ({template['reason']})")
                 return
         queries = samples.queries()
@@ -172,7 +173,7 @@ class LanguageModel:
         self._model = _load(lambda: transformers.AutoModelForCausalLM.from_pretrained(str(directory), dtype=self._torch.float32)).eval()
 
     def questions(self, client: Client, samples: Samples) -> Iterator[Question]:
-        most = self._model.config.max_position_embeddings
+        most = getattr(self._model.config, "max_position_embeddings", sys.maxsize)
         texts = [text for text in samples.texts if len(self._ids(text)) <= most]
         if len(texts) < len(samples.texts):
             yield Omission(f"{len(samples.texts) - len(texts)} texts of more than {most} tokens")
@@ -361,7 +362,7 @@ def _labels_of(directory: Path) -> list[str]:
     names: Mapping[int, object] = _load(lambda: transformers.AutoConfig.from_pretrained(str(directory))).id2label
     labels = [str(names[index]) for index in sorted(names)]
     if len(set(labels)) < len(labels):
-        raise NotComparableError(f"{directory / 'config.json'}: id2label has one name for several classes, which responses do not tell apart")
+        raise NotComparableError(f"{directory / 'config.json'}: id2label has one name for several classes")
     return labels
 
 

@@ -1,4 +1,5 @@
 """Texts and pairs with which `scorecast.compare` asks: those of a file, or built-in ones."""
+# ruff: noqa: RUF001 (the texts have letters of other scripts)
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ _BUILT_IN: tuple[tuple[str, tuple[str, ...]], ...] = (
             "A sonata by Beethoven is named after moonlight.",
             "Mars has a thin atmosphere of carbon dioxide. Venus has a thick one. Mercury has nearly none.",
             # Longer than the 512 tokens of many models, so that it is cut.
-            " ".join(f"Line {number} of the log: the probe measured {number * 7 % 31} atoms per unit of volume." for number in range(1, 61)),
+            " ".join(f"Line {line} of the log: the probe measured {line * 7 % 31} atoms per unit of volume." for line in range(1, 61)),
         ),
     ),
 )
