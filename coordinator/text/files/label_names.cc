@@ -4,6 +4,7 @@
 
 #include "coordinator/text/files/json_cursor.h"
 #include "coordinator/text/files/model_file.h"
+#include "proto/base/python_text.h"
 
 namespace scorecast::coordinator {
 namespace {
@@ -11,6 +12,9 @@ namespace {
 /// A name as text, which Python's str makes of a number or a truth value.
 std::string TextOf(const JsonCursor& name) {
   const nlohmann::json& value = name.value();
+  if (value.is_number_float()) {
+    return proto::PythonText(value.get<double>());
+  }
   if (value.is_number()) {
     return value.dump();
   }
