@@ -178,20 +178,21 @@ Expected<Ids, TypedFault> MessageTokens::Encode(const Contents& contents,
   return encoded ? Expected<Ids, TypedFault>(std::move(encoded->ids)) : fault(encoded.error());
 }
 
-const Ids& MessageTokens::SuffixOf(std::size_t contents) const {
+Expected<Ids, TypedFault> MessageTokens::SuffixOf(std::size_t contents) const {
   std::optional<Ids>& suffix = suffixes_[contents - 1];
   if (!suffix) {
-    suffix.emplace();
     const EncodeLimits limits = {.interruption = options_.interruption};
     const Expected<Ids, TypedFault> first = Encode(Contents(contents, kFillers[0]), limits);
     const Expected<Ids, TypedFault> second = Encode(Contents(contents, kFillers[1]), limits);
-    if (first && second) {
-      const std::size_t count =
-          CommonTokens(std::views::reverse(*first), std::views::reverse(*second));
-      // Conversations that have all of one in common tell nothing.
-      if (count < std::min(first->size(), second->size())) {
-        suffix->assign(first->end() - static_cast<std::ptrdiff_t>(count), first->end());
-      }
+    if (!first || !second) {
+      return first ? second : first;
+    }
+    suffix.emplace();
+    const std::size_t count =
+        CommonTokens(std::views::reverse(*first), std::views::reverse(*second));
+    // Conversations that have all of one in common tell nothing.
+    if (count < std::min(first->size(), second->size())) {
+      suffix->assign(first->end() - static_cast<std::ptrdiff_t>(count), first->end());
     }
   }
   return *suffix;
@@ -209,9 +210,12 @@ Expected<TypedTokens, TypedFault> MessageTokens::TokensOf(const Contents& conten
       ApplyTemplate(places_, *ids, std::nullopt, options_.truncation);
   if (typed && messages_.rules().restores_suffix &&
       static_cast<std::int64_t>(typed->ids.size()) >= options_.truncation.max_length) {
-    const Ids& suffix = SuffixOf(contents.size());
-    const std::size_t count = std::min(suffix.size(), typed->ids.size());
-    std::copy(suffix.end() - static_cast<std::ptrdiff_t>(count), suffix.end(),
+    const Expected<Ids, TypedFault> suffix = SuffixOf(contents.size());
+    if (!suffix) {
+      return Unexpected(suffix.error());
+    }
+    const std::size_t count = std::min(suffix->size(), typed->ids.size());
+    std::copy(suffix->end() - static_cast<std::ptrdiff_t>(count), suffix->end(),
               typed->ids.end() - static_cast<std::ptrdiff_t>(count));
   }
   return typed;

@@ -90,7 +90,7 @@ class MessageTokens {
   proto::Expected<Ids, TypedFault> Encode(const Contents& contents,
                                           const EncodeLimits& limits) const;
   proto::Expected<TypedTokens, TypedFault> TokensOf(const Contents& contents) const;
-  const Ids& SuffixOf(std::size_t contents) const;
+  proto::Expected<Ids, TypedFault> SuffixOf(std::size_t contents) const;
 
   const TextMessages& messages_;
   const MessageOptions options_;

@@ -79,9 +79,13 @@ std::optional<Error> MemberNameFault(const std::string& name, const std::string&
 
 /// Sets what a message has besides role and content. As in transformers, null is no member. Members
 /// whose names the template does not have are left out, unless it takes all.
+/// `bytes` are those of all messages' lists and objects so far.
 std::optional<Error> MembersFault(const v1::ChatMessage& message, int index,
-                                  const ChatTemplate& chat, bool takes_all, ChatMessage& result) {
+                                  const ChatTemplate& chat, bool takes_all, std::size_t& bytes,
+                                  ChatMessage& result) {
   constexpr std::size_t kMostMembers = 128;
+  // A list of digits takes some twenty times the memory of its text.
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
   std::set<std::string_view> seen;
   // From the last one on, because it counts of members with the same key.
   for (int i = message.members_size(); i-- > 0;) {
@@ -99,6 +103,13 @@ std::optional<Error> MembersFault(const v1::ChatMessage& message, int index,
     if (!takes_all && !chat.NamesMember(member.key())) {
       result.left_out.insert(member.key());
       continue;
+    }
+    bytes += member.value().starts_with('"') ? 0 : member.value().size();
+    if (bytes > kMostBytes) {
+      return Error{413, "members_too_long",
+                   "Lists and objects of messages' members have more than " +
+                       proto::Count(kMostBytes, "byte") + ".",
+                   field};
     }
     Expected<JinjaValue> value = ChatValue(member.value(), field);
     if (!value) {
@@ -165,11 +176,12 @@ Expected<Conversation> CheckConversation(const GivenConversation& given, const C
   Conversation conversation{.add_generation_prompt = given.add_generation_prompt,
                             .continue_final_message = given.continue_final_message,
                             .time = given.time};
+  std::size_t bytes = 0;
   for (int i = 0; i < given.messages.size(); ++i) {
     auto fault = RoleFault(given.messages[i], i);
     ChatMessage& message = conversation.messages.emplace_back(PartsOf(given.messages[i], i, fault));
     if (!fault) {
-      fault = MembersFault(given.messages[i], i, chat, takes_all_members, message);
+      fault = MembersFault(given.messages[i], i, chat, takes_all_members, bytes, message);
     }
     if (fault) {
       return Unexpected(*std::move(fault));

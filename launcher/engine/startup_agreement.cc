@@ -8,6 +8,7 @@
 #include "proto/base/one_line.h"
 #include "proto/base/regular_file.h"
 #include "proto/model/read_head.h"
+#include "proto/model/sentence_bert_file.h"
 #include "proto/mpi/agreement.h"
 
 namespace scorecast::launcher {
@@ -53,10 +54,17 @@ void AgreeOnConfig(const proto::Communicator& group, const EngineFlags& flags,
                    const proto::ModelConfig& config) {
   const std::filesystem::path path = flags.model / "config.json";
   std::string text;
-  proto::StartupPhase(group, [&] { text = proto::ReadRegularFile(path); });
+  proto::ConfigArguments arguments;
+  proto::StartupPhase(group, [&] {
+    text = proto::ReadRegularFile(path);
+    arguments = proto::ReadConfigArguments(flags.model);
+  });
   const std::string head = config.read_head ? proto::Describe(*config.read_head) : "none";
   proto::AgreeOn(group, {{"config.json", proto::DigestOf(text),
                           proto::OneLinePath(path.string()) + " differs from rank 0's"},
+                         {"config_kwargs", proto::DigestOf(arguments.fields.dump()),
+                          proto::OneLinePath((flags.model / "sentence_bert_config.json").string()) +
+                              ": config_kwargs differs from rank 0's"},
                          {"modules.json", proto::DigestOf(head),
                           proto::OneLinePath((flags.model / "modules.json").string()) +
                               " and its modules differ from rank 0's: " + head}});

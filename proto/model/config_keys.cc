@@ -21,6 +21,9 @@ bool IsDistilBert(const Family& family) { return family.model_type == "distilber
 bool IsNotDistilBert(const Family& family) { return !IsDistilBert(family); }
 bool IsElectra(const Family& family) { return family.model_type == "electra"; }
 bool IsModernBert(const Family& family) { return family.model_type == "modernbert"; }
+bool MayHaveOtherPositions(const Family& family) {
+  return IsEncoder(family) && !IsModernBert(family);
+}
 bool IsGemma3(const Family& family) { return family.model_type == "gemma3_text"; }
 bool HasIntermediateSize(const Family& family) {
   return family.names.intermediate_size == "intermediate_size";
@@ -189,7 +192,8 @@ constexpr std::array kConfigRows = {
             "an encoder that attends like a decoder is not supported")
         .WithArchitectures()
         .Of(IsEncoder),
-    Unread("position_embedding_type").Only("[null, \"absolute\"]").Of(IsEncoder),
+    Unread("position_embedding_type").Of(IsModernBert),
+    Unread("position_embedding_type").Only("[null, \"absolute\"]").Of(MayHaveOtherPositions),
 
     // Token ids.
     Followed("bos_token_id eos_token_id"),

@@ -389,11 +389,16 @@ ModelConfig LoadModelConfig(const std::filesystem::path& model_dir, Task task,
     throw StartupError(origin + ": there is no such file");
   }
   Json root = ParseObject(ReadRegularFile(path, kMaxConfigBytes), origin);
-  const std::string where = ApplyConfigArguments(model_dir, origin, root);
+  const ConfigArguments arguments =
+      task == Task::kGenerate ? ConfigArguments() : ReadConfigArguments(model_dir);
+  ApplyConfigArguments(arguments, root);
+  const std::string where =
+      arguments.origin.empty() ? origin : origin + " with the " + arguments.origin;
   ModelConfig config = ReadModelConfig(root, where, ignored);
   AddEosIds(EosIdsOfGenerationConfig(model_dir, config.vocab_size), config);
   ApplyTask(model_dir, task, modules, config);
-  const bool has_modules = task == Task::kOfDirectory || task == Task::kEmbed;
+  const bool has_modules = task == Task::kOfDirectory || task == Task::kEmbed ||
+                           (task == Task::kClassify && modules.make_scores());
   CheckModelKeys(model_dir, config.model_type, has_modules, ignored);
   return config;
 }

@@ -63,40 +63,35 @@ std::optional<SentenceBertFile> ReadSentenceBertFile(const std::filesystem::path
   return SentenceBertFile{*std::move(path), std::move(root)};
 }
 
-std::string ApplyConfigArguments(const std::filesystem::path& model_dir, const std::string& origin,
-                                 Json& config) {
+ConfigArguments ReadConfigArguments(const std::filesystem::path& model_dir) {
+  ConfigArguments arguments;
   const std::optional<SentenceBertFile> file =
       FileExists(model_dir / "modules.json") ? ReadSentenceBertFile(model_dir) : std::nullopt;
-  if (!file) {
-    return origin;
-  }
-  const Json* arguments = nullptr;
-  std::string_view name;
-  for (const std::string_view one : {"config_kwargs", "config_args"}) {
-    const auto found = file->root.find(one);
-    if (found != file->root.end()) {
-      name = one;
-      arguments = found->is_null() ? nullptr : &*found;
-    }
-  }
-  if (arguments == nullptr) {
-    return origin;
-  }
-  const KeyTable& keys = *FindRow(kSentenceConfigKeys, name, /*family=*/nullptr)->members;
-  std::string described = origin;
-  for (const auto& [argument, value] : arguments->items()) {
-    if (FindRow(keys, argument, /*family=*/nullptr)->use != KeyUse::kFollowed) {
+  // The old name counts more.
+  for (const std::string_view name : {"config_args", "config_kwargs"}) {
+    const auto found = file ? file->root.find(name) : Json::const_iterator();
+    if (!file || found == file->root.end()) {
       continue;
     }
-    config[argument] = value;
-    const auto labels = config.find("id2label");
-    if (argument == "num_labels" && labels != config.end() && value != labels->size()) {
-      config.erase(labels);
+    const KeyTable& keys = *FindRow(kSentenceConfigKeys, name, /*family=*/nullptr)->members;
+    for (const auto& [argument, value] : found->items()) {
+      if (FindRow(keys, argument, /*family=*/nullptr)->use == KeyUse::kFollowed) {
+        arguments.fields[argument] = value;
+        arguments.origin = std::string(name) + " of " + OneLinePath(file->path.string());
+      }
     }
-    described =
-        origin + " with the " + std::string(name) + " of " + OneLinePath(file->path.string());
+    break;
   }
-  return described;
+  return arguments;
+}
+
+void ApplyConfigArguments(const ConfigArguments& arguments, Json& config) {
+  config.update(arguments.fields);
+  const auto count = arguments.fields.find("num_labels");
+  const auto labels = config.find("id2label");
+  if (count != arguments.fields.end() && labels != config.end() && *count != labels->size()) {
+    config.erase(labels);
+  }
 }
 
 }  // namespace scorecast::proto

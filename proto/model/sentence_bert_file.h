@@ -25,11 +25,18 @@ struct SentenceBertFile {
 /// only loaded if --ignore-config-key names it. Throws StartupError if the file is malformed.
 std::optional<SentenceBertFile> ReadSentenceBertFile(const std::filesystem::path& model_dir);
 
-/// Replaces fields of a config.json by the arguments in `config_kwargs` of that file (`config_args`
-/// in old ones). As in sentence-transformers, it does not count without a modules.json. Returns how
-/// messages name the result: `origin`, and the file if it has arguments. Throws StartupError if it
+/// Arguments that count more than the fields of config.json.
+struct ConfigArguments {
+  std::string origin;            ///< For messages. Empty if there are none.
+  Json fields = Json::object();  ///< Those that are followed.
+};
+
+/// Reads `config_kwargs` of sentence_bert_config.json (`config_args` in old ones). As in
+/// sentence-transformers, it does not count without a modules.json. Throws StartupError if the file
 /// is malformed.
-std::string ApplyConfigArguments(const std::filesystem::path& model_dir, const std::string& origin,
-                                 Json& config);
+ConfigArguments ReadConfigArguments(const std::filesystem::path& model_dir);
+
+/// Replaces fields of a config.json.
+void ApplyConfigArguments(const ConfigArguments& arguments, Json& config);
 
 }  // namespace scorecast::proto

@@ -432,9 +432,7 @@ void SentenceModules::RefuseUnsupported() const {
   }
   if (class_ != kEmbedderClass && class_ != kCrossEncoderClass) {
     throw StartupError(OneLinePath((model_dir_ / kSettings).string()) + ": model_type is " +
-                       Quoted(class_) + ": " + WhyClassIsRefused(class_) +
-                       " (--task embed: one vector, as SentenceTransformer makes it of such a "
-                       "model)");
+                       Quoted(class_) + ": " + WhyClassIsRefused(class_));
   }
   for (const SentenceModule& module : modules_) {
     if (std::ranges::find(kModuleNames, module.name()) == kModuleNames.end()) {

@@ -11,6 +11,7 @@
 
 #include "tests/e2e/models.h"
 #include "tests/e2e/scorecast_program.h"
+#include "tests/reference/directories.h"
 
 namespace scorecast::testing {
 namespace startup_agreement_test {
@@ -26,7 +27,7 @@ class StartupAgreement : public ::testing::Test {
   /// A copy of the model, as another host may have one.
   std::filesystem::path Copy() const {
     const std::filesystem::path copy = NewDirectory() / "copy";
-    std::filesystem::copy(model_, copy);
+    std::filesystem::copy(model_, copy, std::filesystem::copy_options::recursive);
     return copy;
   }
 
@@ -62,7 +63,7 @@ class StartupAgreement : public ::testing::Test {
     return refusal;
   }
 
-  const std::filesystem::path model_ = MakeModel("");
+  std::filesystem::path model_ = MakeModel("");
 };
 
 // A different directory is allowed.
@@ -87,6 +88,17 @@ TEST_F(StartupAgreement, AnotherDepth) {
   WriteFile(other / "config.json", config.dump());
   EXPECT_THAT(Refusal({"--model", other}),
               HasSubstr((other / "config.json").string() + " differs from rank 0's"));
+}
+
+TEST_F(StartupAgreement, OtherArgumentsOfTheConfig) {
+  model_ = std::filesystem::path(reference::kTestsDirectory) / "golden" / "encoders" / "st-lengths";
+  const std::filesystem::path other = Copy();
+  const std::filesystem::path file = other / "sentence_bert_config.json";
+  json config = json::parse(ReadFile(file));
+  config["config_kwargs"] = {{"layer_norm_eps", 0.5}};
+  WriteFile(file, config.dump());
+  EXPECT_THAT(Refusal({"--model", other}),
+              HasSubstr(file.string() + ": config_kwargs differs from rank 0's"));
 }
 
 TEST_F(StartupAgreement, OtherLimits) {

@@ -43,7 +43,7 @@ inline std::optional<proto::Error> SetTruncate(const std::string& truncate,
     return std::move(cuts).error();
   }
   options.truncate = *cuts;
-  options.truncation_direction = "right";
+  options.truncation_direction = *cuts ? std::optional<std::string>("right") : std::nullopt;
   return std::nullopt;
 }
 

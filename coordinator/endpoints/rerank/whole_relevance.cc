@@ -198,16 +198,16 @@ class WholeRelevance {
     if (!kept) {
       return FaultOf(FaultOfText(kept.error(), 0), query);
     }
-    const std::size_t bytes = kept->size() + instruction.size();
-    const std::size_t documents = query.documents.size();
-    if (static_cast<std::int64_t>(bytes) >
-        RepeatedTokens::kMost / static_cast<std::int64_t>(documents)) {
+    const auto bytes = static_cast<std::int64_t>(kept->size() + instruction.size());
+    const auto documents = static_cast<std::int64_t>(query.documents.size());
+    if (bytes > (RepeatedTokens::kMost - rendered_bytes_) / documents) {
       return Error{413, "query_too_long",
                    query.query_field +
                        " is too long for so many documents: " + proto::Count(bytes, "byte") +
                        " with its instruction, before each of " + std::to_string(documents) + ".",
                    query.query_field};
     }
+    rendered_bytes_ += bytes * documents;
     const MessageDocuments messages(*reranker_.messages(), *kept, instruction, limits_);
     if (!reads_whole()) {
       Expected<std::vector<TokenId>, TypedFault> prefix = messages.Prefix();
@@ -281,6 +281,7 @@ class WholeRelevance {
   const Reranker& reranker_;
   const PairLimits limits_;
   RepeatedTokens repeated_;
+  std::int64_t rendered_bytes_ = 0;  ///< Of queries and instructions, in all messages.
   // Of a model that reads tokens one after the other.
 
   std::vector<TokenId> prefix_;  ///< Of the query at hand.

@@ -79,13 +79,11 @@ void AddedVocabulary::AddNamed() {
     if (text.empty() || added_.contains(text)) {
       continue;
     }
-    const bool is_new = !ids_.contains(text);
-    const TokenId id = Add(text, named.token);
-    if (is_new && id >= config_.embedding_rows) {
-      throw StartupError(named.origin + ": " + Quoted(text) +
-                         " is not in the tokenizer and would get the id " + std::to_string(id) +
-                         ", but the model has " + std::to_string(config_.embedding_rows) +
-                         " tokens");
+    if (!ids_.contains(text) && next_id_ >= config_.embedding_rows) {
+      left_out_ = named.origin + ": " + Quoted(text) +
+                  " is plain text, because neither tokenizer nor model has such a token";
+    } else {
+      Add(text, named.token);
     }
   }
 }
@@ -110,7 +108,7 @@ TokenId AddedVocabulary::Add(std::string_view text, AddedToken token) {
 
 std::string AddedVocabulary::note() const {
   if (renumbered_ == 0) {
-    return "";
+    return left_out_;
   }
   const std::string others =
       renumbered_ > 1 ? ", and " + std::to_string(renumbered_ - 1) + " more" : "";

@@ -30,11 +30,12 @@ class AddedVocabulary {
   /// file gives one id to two texts, or another id than the vocabulary's to a text.
   void AddFromFiles(const JsonCursor& root);
 
-  /// Adds the configuration's special tokens that are not among the added tokens yet. Throws
-  /// StartupError if a new id is beyond `embedding_rows`.
+  /// Adds the configuration's special tokens that are not among the added tokens yet, unless a new
+  /// id would be beyond `embedding_rows`. Many directories name a padding token that the model does
+  /// not have.
   void AddNamed();
 
-  /// Says that a token has another id than its file says. Empty if there is none.
+  /// Says that a token is left out, or has another id than its file says. Empty if there is none.
   std::string note() const;
   std::vector<AddedToken> Take() &&;
 
@@ -52,6 +53,7 @@ class AddedVocabulary {
   std::unordered_map<std::string_view, std::size_t> added_;  ///< By text, as indices into tokens_.
   std::string first_renumbered_;
   std::size_t renumbered_ = 0;
+  std::string left_out_;
 };
 
 }  // namespace scorecast::coordinator

@@ -323,6 +323,7 @@ TEST(KeyTables, AreThoseOfTheFamily) {
   EXPECT_EQ(use("llama_bidirec", "auto_map", Json::object()), KeyUse::kNoEffect);
   EXPECT_EQ(use("bert", "position_embedding_type", "absolute"), KeyUse::kUnread);
   EXPECT_EQ(use("bert", "position_embedding_type", "relative_key"), KeyUse::kRefused);
+  EXPECT_EQ(use("modernbert", "position_embedding_type", "sans_pos"), KeyUse::kUnread) << "mmBERT";
   EXPECT_EQ(use("llama", "sliding_window", 4096), KeyUse::kRefused);
   EXPECT_EQ(use("llama", "sliding_window", nullptr), KeyUse::kNoEffect);
   EXPECT_EQ(use("mistral", "sliding_window", 4096), KeyUse::kFollowed);

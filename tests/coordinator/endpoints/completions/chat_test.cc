@@ -135,6 +135,9 @@ TEST(Chat, MembersThatTheTemplateDoesNotReadChangeNothing) {
   };
   EXPECT_EQ(fault_of("{{ messages[0].metadata | tojson }}"),
             "too_many_values messages[0].metadata");
+  user["metadata"] = std::vector<int>(600'000, 1);
+  EXPECT_EQ(fault_of("{{ messages[0].metadata | length }}"),
+            "members_too_long messages[0].metadata");
   user.erase("metadata");
   EXPECT_EQ(fault_of("{{ messages[0] | tojson }}"), "too_many_members messages[0]");
 }
