@@ -31,7 +31,8 @@ std::string Hex(std::uint64_t digest) {
 }
 
 TEST(PythonText, NumbersAreThoseOfPython) {
-  for (const nlohmann::json& sample : Golden().at("samples")) {
+  const nlohmann::json golden = Golden();
+  for (const nlohmann::json& sample : golden.at("samples")) {
     const double number =
         std::bit_cast<double>(std::uint64_t{std::stoull(sample.at(0).get<std::string>())});
     EXPECT_EQ(PythonText(number), sample.at(1).get<std::string>());
